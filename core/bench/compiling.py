@@ -1,0 +1,119 @@
+"""Cold compiles, one after the other: what each took, chose, and what its kernels truly cost.
+
+Inductor picks a launch configuration by timing candidates at compile time, and its timings are rough: two cold
+compiles of the same module can run at different speeds. One compile is therefore never shown alone.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from core.analysis.busy import step_windows
+from core.analysis.kernels import kernel_table
+from core.analysis.spread import Spread, spread
+from core.bench import inductor
+from core.bench.build import Built, step_of
+from core.bench.timing import Step, settled_window, warm_up
+from core.store.manifest import Compile, Protocol, TunedKernel
+from core.trace import Tables
+from core.workload import Workload, backend_of
+
+_FRESH_TIMEOUT_S = 300
+_compiles_in_process = 0
+
+
+def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, inductor.Observation]:
+    """Compiles by a first call. The caller holds `inductor.cold()` open for as long as it uses the step.
+
+    The row says "first" where nothing had been compiled in this process before.
+    """
+    global _compiles_in_process
+    process = "warm" if _compiles_in_process else "first"
+    step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
+    with inductor.observe() as seen:
+        start = time.perf_counter()
+        warm_up(step, device, calls=1)
+        first_call_s = time.perf_counter() - start
+    _compiles_in_process += 1
+    kernels = tuple(TunedKernel(t.kernel, t.chosen, t.candidates, None, None, None) for t in seen.tunings)
+    row = Compile(
+        process=process,
+        cold=True,
+        first_call_s=round(first_call_s, 4),
+        stages_s=seen.stages_s,
+        kernels=kernels,
+        kernel_time_us=None,
+        graph_breaks=seen.graph_breaks,
+    )
+    return step, row, seen
+
+
+def with_true_times(row: Compile, tables: Tables) -> Compile:
+    """The same compile with what the profiler saw its kernels take."""
+    table = kernel_table(tables)
+    steps = step_windows(tables)
+    filled = []
+    for kernel in row.kernels:
+        ran = table[table["name"] == kernel.name]
+        if ran.empty:
+            filled.append(kernel)
+            continue
+        first = ran.iloc[0]
+        true_us = Spread(
+            n=int(first["n"]),
+            median=float(first["median_us"]),
+            min=float(first["min_us"]),
+            max=float(first["max_us"]),
+            p25=float(first["p25_us"]),
+            p75=float(first["p75_us"]),
+        )
+        filled.append(replace(kernel, grid=first["grid"], block=first["block"], true_us=true_us))
+    kernel_time = spread(steps["kernel_time_us"].to_numpy()) if len(table) else None
+    return replace(row, kernels=tuple(filled), kernel_time_us=kernel_time)
+
+
+def profiled_compile(workload: Workload, built: Built, device: str, protocol: Protocol) -> Compile:
+    """One cold compile, profiled for its kernels' true times, then thrown away."""
+    with inductor.cold():
+        step, row, _ = cold_compile(workload, built, device)
+        warm_up(step, device, protocol.warmup_calls)
+        _, tables, _, _ = settled_window(step, device, workload.label, protocol)
+    return with_true_times(row, tables)
+
+
+def in_fresh_processes(
+    workload: Workload, protocol: Protocol, report: Callable[[int], None]
+) -> tuple[tuple[Compile, ...], tuple[str, ...]]:
+    """`protocol.fresh_process_compiles` compiles, each the first of a process of its own: what a plain script sees.
+
+    Returns the rows, and a note for each process that failed.
+    """
+    rows: list[Compile] = []
+    notes: list[str] = []
+    order = json.dumps({"workload": msgspec.to_builtins(workload), "protocol": msgspec.to_builtins(protocol)})
+    for index in range(protocol.fresh_process_compiles):
+        report(index)
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "core.bench.fresh"],
+                input=order.encode(),
+                capture_output=True,
+                timeout=_FRESH_TIMEOUT_S,
+                cwd=Path(__file__).resolve().parents[2],
+                check=True,
+            )
+            rows.append(msgspec.json.decode(done.stdout.splitlines()[-1], type=Compile))
+        except subprocess.TimeoutExpired:
+            notes.append(f"A compile in a fresh process took over {_FRESH_TIMEOUT_S} s and was stopped.")
+        except (subprocess.CalledProcessError, msgspec.MsgspecError, IndexError) as error:
+            words = (getattr(error, "stderr", b"") or b"").decode(errors="replace").strip().splitlines()
+            notes.append(f"A compile in a fresh process failed ({(words or [str(error)])[-1][:200]}).")
+    return tuple(rows), tuple(notes)

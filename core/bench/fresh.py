@@ -1,0 +1,33 @@
+"""`python -m core.bench.fresh`: one cold compile in a process of its own; order on stdin, a Compile row on stdout."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import replace
+
+import msgspec
+
+from core.bench.build import build
+from core.bench.compiling import profiled_compile
+from core.bench.machine import torch_device
+from core.store.manifest import Protocol
+from core.workload import Workload
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What stdin holds."""
+
+    workload: Workload
+    protocol: Protocol
+
+
+def main() -> None:
+    """Reads the order, compiles, writes the row as one line."""
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    device = torch_device()
+    row = profiled_compile(order.workload, build(order.workload, device), device, order.protocol)
+    sys.stdout.buffer.write(msgspec.json.encode(replace(row, process="fresh")) + b"\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,127 @@
+"""What NVML tells of the GPU: clocks, power, temperature, throttle reasons, other processes. Unknown where it is silent."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pynvml
+import torch
+
+from core.store.manifest import ClockSample, Process
+
+T = TypeVar("T")
+SAMPLE_EVERY_S = 0.05
+
+
+@contextlib.contextmanager
+def handle() -> Iterator[Any]:
+    """NVML's handle of the GPU torch uses. Raises pynvml.NVMLError where there is none."""
+    pynvml.nvmlInit()
+    try:
+        yield pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode())
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def driver_version() -> str | None:
+    """The driver's version, None where NVML does not answer."""
+    try:
+        pynvml.nvmlInit()
+        try:
+            return str(pynvml.nvmlSystemGetDriverVersion())
+        finally:
+            pynvml.nvmlShutdown()
+    except pynvml.NVMLError:
+        return None
+
+
+def read_clocks(gpu: Any, at_s: float) -> ClockSample:
+    """One reading; each value None where this card does not tell it."""
+    power_mw = _known(lambda: pynvml.nvmlDeviceGetPowerUsage(gpu))
+    return ClockSample(
+        at_s=round(at_s, 4),
+        sm_mhz=_known(lambda: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM)),
+        memory_mhz=_known(lambda: pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_MEM)),
+        power_w=None if power_mw is None else power_mw / 1000,
+        temperature_c=_known(lambda: pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU)),
+        throttle_reasons=_known(lambda: pynvml.nvmlDeviceGetCurrentClocksEventReasons(gpu)),
+    )
+
+
+def clocks_now() -> tuple[ClockSample, ...]:
+    """One reading of this moment, empty where NVML does not answer."""
+    try:
+        with handle() as gpu:
+            return (read_clocks(gpu, 0.0),)
+    except pynvml.NVMLError:
+        return ()
+
+
+class ClockLoop:
+    """Reads the clocks every 50 ms in a thread beside a measured loop. Use as a context; then see `samples`, `why`."""
+
+    def __init__(self) -> None:
+        self.samples: tuple[ClockSample, ...] = ()
+        self.why: str | None = None
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._loop, name="clocks", daemon=True)
+
+    def __enter__(self) -> ClockLoop:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _loop(self) -> None:
+        start = time.perf_counter()
+        taken: list[ClockSample] = []
+        try:
+            with handle() as gpu:
+                while not self._stop.wait(SAMPLE_EVERY_S):
+                    taken.append(read_clocks(gpu, time.perf_counter() - start))
+        except pynvml.NVMLError as error:
+            self.why = f"NVML does not answer ({error})."
+        self.samples = tuple(taken)
+
+
+def other_processes() -> tuple[Process, ...] | None:
+    """Other processes that compute on the GPU, None where NVML does not tell."""
+    try:
+        with handle() as gpu:
+            running = pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)
+    except pynvml.NVMLError:
+        return None
+    return tuple(Process(p.pid, p.usedGpuMemory) for p in running if p.pid != os.getpid())
+
+
+@contextlib.contextmanager
+def exclusive(report_waiting: Callable[[], None]) -> Iterator[None]:
+    """One profile at a time on this machine's GPU (or CPU), across processes: two servers may share one card."""
+    name = "cpu" if not torch.cuda.is_available() else str(torch.cuda.get_device_properties(0).uuid)
+    path = Path(tempfile.gettempdir()) / f"fusionscope-{name}.lock"
+    with path.open("a") as lock_file:
+        with contextlib.suppress(PermissionError):
+            path.chmod(0o666)  # another user's server waits on the same file
+        try:
+            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            report_waiting()
+            fcntl.flock(lock_file, fcntl.LOCK_EX)
+        yield
+
+
+def _known(read: Callable[[], T]) -> T | None:
+    try:
+        return read()
+    except pynvml.NVMLError:
+        return None

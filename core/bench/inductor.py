@@ -1,0 +1,246 @@
+"""What torch.compile did, seen from inside: the one module that touches private PyTorch APIs.
+
+Every reading degrades to "unknown" (None or empty) where a PyTorch version lacks the name it stands on; the names used
+here exist in torch 2.11 and 2.13.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import logging
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from core.store.manifest import Candidate, KernelSource
+
+#: Metric fields (microseconds) by the stage's name. Dynamo's own share is the total less the rest.
+_STAGES = {
+    "dynamo_total": "dynamo_cumulative_compile_time_us",
+    "aot_autograd": "aot_autograd_cumulative_compile_time_us",
+    "inductor": "inductor_cumulative_compile_time_us",
+    "kernel_compile": "triton_compile_time_us",
+    "backward": "backward_cumulative_compile_time_us",
+}
+_ORIGINAL_ATEN = re.compile(r"Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
+_TRITON_DEFINITION = re.compile(r"^(\w+) = async_compile\.triton\(", re.M)
+_POST_GRAD_NODE = re.compile(
+    r"^\s*(\w+): .*? = (?:torch\.ops\.)?((?:aten|prims|higher_order|inductor)\.[\w.]+)\(", re.M
+)
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """What the tuner of one Triton kernel saw: the chosen configuration and every candidate's time."""
+
+    kernel: str
+    chosen: str | None
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass
+class Observation:
+    """Filled while `observe` is open."""
+
+    stages_s: dict[str, float | None] = field(default_factory=dict)
+    tunings: list[Tuning] = field(default_factory=list)
+    sources: list[KernelSource] = field(default_factory=list)
+    code: dict[str, str] = field(default_factory=dict)
+    graph_breaks: int | None = None
+
+
+@contextlib.contextmanager
+def cold() -> Iterator[None]:
+    """Empty disk caches and no compiled code in the process, for as long as the context is open."""
+    from torch._inductor.utils import fresh_cache
+
+    torch.compiler.reset()
+    with fresh_cache():
+        yield
+
+
+@contextlib.contextmanager
+def observe() -> Iterator[Observation]:
+    """Watches what is compiled inside. The observation is complete once the context is left."""
+    seen = Observation()
+    records = _Records()
+    logger = logging.getLogger("torch.__trace")
+    logger.addHandler(records)
+    metrics_before = _metrics()
+    try:
+        with _config(), _tuner(seen.tunings):
+            yield seen
+    finally:
+        logger.removeHandler(records)
+    _read_records(records.taken, seen)
+    _add_single_candidates(seen)
+    seen.stages_s = _stages(metrics_before)
+
+
+@contextlib.contextmanager
+def _config() -> Iterator[None]:
+    import torch._inductor.config as inductor_config
+
+    # Both only add records beside the code: provenance maps kernels to operators, the C++ flag makes kernels visible.
+    patches = {"trace.provenance_tracking_level": 1, "cpp.enable_kernel_profile": True}
+    known = {name: value for name, value in patches.items() if _has(inductor_config, name)}
+    with inductor_config.patch(known):
+        yield
+
+
+def _has(config: Any, dotted: str) -> bool:
+    for part in dotted.split("."):
+        if not hasattr(config, part):
+            return False
+        config = getattr(config, part)
+    return True
+
+
+@contextlib.contextmanager
+def _tuner(tunings: list[Tuning]) -> Iterator[None]:
+    try:
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    except ImportError:  # no Triton on this machine: nothing is tuned
+        yield
+        return
+    original = getattr(CachingAutotuner, "benchmark_all_configs", None)
+    if original is None:
+        yield
+        return
+
+    def watched(self: Any, *args: Any, **kwargs: Any) -> Any:
+        timings = original(self, *args, **kwargs)
+        with contextlib.suppress(AttributeError, TypeError, ValueError):
+            tunings.append(_tuning(self, timings))
+        return timings
+
+    CachingAutotuner.benchmark_all_configs = watched
+    try:
+        yield
+    finally:
+        CachingAutotuner.benchmark_all_configs = original
+
+
+def _tuning(tuner: Any, timings: dict[Any, float]) -> Tuning:
+    finite = {launcher: ms for launcher, ms in timings.items() if ms != float("inf")}
+    chosen = min(finite, key=finite.__getitem__) if finite else None
+    return Tuning(
+        kernel=_kernel_name(tuner),
+        chosen=None if chosen is None else _config_text(chosen.config),
+        candidates=tuple(
+            Candidate(_config_text(launcher.config), None if ms == float("inf") else round(ms * 1e3, 3))
+            for launcher, ms in timings.items()
+        ),
+    )
+
+
+def _kernel_name(tuner: Any) -> str:
+    return str(tuner.inductor_meta.get("kernel_name") or tuner.fn.__name__)
+
+
+def _config_text(config: Any) -> str:
+    blocks = ", ".join(f"{name} {value}" for name, value in config.kwargs.items() if name.isupper())
+    return f"{blocks}, {config.num_warps} warps, {config.num_stages} stages"
+
+
+def _add_single_candidates(seen: Observation) -> None:
+    """Kernels with one candidate never reach the tuner; their configuration still stands in the generated module."""
+    try:
+        from torch._inductor.codecache import PyCodeCache
+        from torch._inductor.runtime.triton_heuristics import CachingAutotuner
+    except ImportError:
+        return
+    tuned = {tuning.kernel for tuning in seen.tunings}
+    defined = {name for source in seen.code.values() for name in _TRITON_DEFINITION.findall(source)}
+    for module in reversed(getattr(PyCodeCache, "modules", [])):
+        for name in sorted((defined - tuned) & set(vars(module))):
+            tuner = vars(module)[name]
+            launchers = getattr(tuner, "launchers", [])
+            if isinstance(tuner, CachingAutotuner) and len(launchers) == 1:
+                seen.tunings.append(Tuning(name, _config_text(launchers[0].config), ()))
+                tuned.add(name)
+
+
+class _Records(logging.Handler):
+    """Keeps PyTorch's structured trace records, as TORCH_TRACE would write them."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.DEBUG)
+        self.taken: list[tuple[dict[str, Any], str | None]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        metadata = getattr(record, "metadata", None)
+        if isinstance(metadata, dict):
+            self.taken.append((metadata, getattr(record, "payload", None)))
+
+
+def _read_records(taken: list[tuple[dict[str, Any], str | None]], seen: Observation) -> None:
+    breaks, post_grad = 0, ""
+    for metadata, payload in taken:
+        artifact = metadata.get("artifact")
+        name = artifact.get("name") if isinstance(artifact, dict) else None
+        if name == "dynamo_graph_break_reason" or "dynamo_graph_break_reason" in metadata:
+            breaks += 1
+        elif "inductor_post_grad_graph" in metadata or name == "inductor_post_grad_graph":
+            post_grad = payload or ""
+        elif "inductor_output_code" in metadata and payload:
+            seen.code[f"inductor_{len(seen.code)}.py"] = payload
+        elif name == "inductor_provenance_tracking_node_mappings" and payload:
+            seen.sources += _provenance(json.loads(payload), post_grad)
+    if taken:
+        seen.graph_breaks = breaks
+    known = {source.kernel for source in seen.sources}
+    for code in seen.code.values():  # the mapping is empty for backward graphs; Triton kernels carry a comment there
+        seen.sources += [source for source in _commented(code) if source.kernel not in known]
+
+
+def _provenance(mapping: dict[str, Any], post_grad: str) -> list[KernelSource]:
+    """Kernels from the artifact's cppCodeToPost ("kernel:n" -> post-grad nodes) and postToPre (-> source nodes)."""
+    operator_of = dict(_POST_GRAD_NODE.findall(post_grad))
+    order = {node: index for index, node in enumerate(operator_of)}
+    found = []
+    for key, nodes in mapping.get("cppCodeToPost", {}).items():
+        kernel = key.rpartition(":")[0] or key
+        ordered = sorted(nodes, key=lambda node: order.get(node, len(order)))
+        origins = dict.fromkeys(origin for node in ordered for origin in mapping.get("postToPre", {}).get(node, []))
+        language = "triton" if kernel.startswith("triton_") else "cpp" if kernel.startswith("cpp_") else "extern"
+        operators = tuple(operator_of.get(node, node) for node in ordered)
+        found.append(KernelSource(kernel, language, operators, tuple(origins)))
+    return found
+
+
+def _commented(code: str) -> list[KernelSource]:
+    """Triton kernels by the comment that stands before their definition."""
+    found, comment = [], ("", "")
+    for line in code.splitlines():
+        match = _ORIGINAL_ATEN.search(line)
+        definition = _TRITON_DEFINITION.match(line)
+        if match:
+            comment = (match[1], match[2])
+        elif definition:
+            found.append(KernelSource(definition[1], "triton", _names(comment[1]), _names(comment[0])))
+            comment = ("", "")
+    return found
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _metrics() -> list[Any]:
+    read: Callable[[], list[Any]] | None = getattr(torch._dynamo.utils, "get_compilation_metrics", None)
+    return list(read()) if read else []
+
+
+def _stages(before: list[Any]) -> dict[str, float | None]:
+    old = {id(metric) for metric in before}
+    new = [m for m in _metrics() if id(m) not in old and not getattr(m, "is_runtime", False)]
+    stages: dict[str, float | None] = {}
+    for stage, attribute in _STAGES.items():
+        values = [value for metric in new if (value := getattr(metric, attribute, None)) is not None]
+        stages[stage] = round(sum(values) / 1e6, 4) if values else None
+    return stages

@@ -1,0 +1,184 @@
+"""One run from a Workload to a run file: build, compile, profile, time, check, pack. Failures are results too."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import gc
+import secrets
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+
+from core.bench import compiling, failures, gpu, inductor, machine, timing
+from core.bench.build import Built, build, numeric_errors, step_of
+from core.store import runfile
+from core.store.manifest import Compile, Manifest, Protocol
+from core.workload import Workload, WorkloadError, backend_of, check_fits
+
+Report = Callable[[str, int, int], None]
+
+
+@dataclass
+class _Measured:
+    """What has been measured so far; a failure keeps it."""
+
+    trace: bytes | None = None
+    code: dict[str, str] = field(default_factory=dict)
+    fields: dict[str, Any] = field(default_factory=dict)
+    compiles: list[Compile] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    stages_s: dict[str, float] = field(default_factory=dict)
+
+
+def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
+    """Carries the workload out on this machine; the run file as bytes, also where the run failed.
+
+    `report(text, done, total)` is told what happens now. A failure of kind "cuda_error" means that this process's CUDA
+    context is lost and only a new process can run again.
+    """
+    device = machine.torch_device()
+    start = time.perf_counter()
+    measured = _Measured()
+    failure = None
+    with gpu.exclusive(lambda: report("Waiting for another process on this device", 0, 1)):
+        try:
+            check_fits(workload, machine.rates(device), "this GPU" if device == "cuda" else "this machine")
+            _measure(workload, protocol, device, report, measured)
+        except WorkloadError as error:
+            failure = failures.Failure("does_not_fit", str(error))
+        except Exception as error:  # noqa: BLE001  # whatever torch raises is this run's result
+            failure = failures.describe(error)
+        _release(workload, device, context_lost=failure is not None and failure.kind == "cuda_error")
+    status = "failed" if failure else "unsettled" if measured.fields.get("settled_why") else "ok"
+    created = datetime.datetime.now(datetime.UTC)
+    manifest = Manifest(
+        id=f"{workload.layer}-{workload.backend}-{workload.key}-{created:%Y%m%d%H%M%S}{secrets.token_hex(2)}",
+        workload=workload,
+        protocol=protocol,
+        created=created.isoformat(timespec="seconds"),
+        status=status,
+        device=machine.describe_device(),
+        versions=machine.versions(),
+        seconds=round(time.perf_counter() - start, 3),
+        compiles=tuple(measured.compiles),
+        failure=failure,
+        notes=tuple(measured.notes),
+        stages_s=measured.stages_s,
+        **measured.fields,
+    )
+    return runfile.pack(manifest, measured.trace, measured.code)
+
+
+def _measure(workload: Workload, protocol: Protocol, device: str, report: Report, measured: _Measured) -> None:
+    stages = protocol.cold_compiles + protocol.fresh_process_compiles + 6
+    since, current = time.perf_counter(), ""
+
+    def say(text: str) -> None:
+        nonlocal since, current
+        if current:
+            measured.stages_s[current] = round(time.perf_counter() - since, 4)
+        since, current = time.perf_counter(), text
+        report(text, len(measured.stages_s), stages)
+
+    say("Building the layer on the device")
+    built = build(workload, device)
+    with contextlib.ExitStack() as stack:
+        if backend_of(workload).compiles:
+            step = _compile(workload, built, protocol, device, say, measured, stack)
+        else:
+            step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
+        _window(workload, protocol, device, step, say, measured)
+        _unprofiled(workload, built, device, step, say, measured)
+    rows, notes = compiling.in_fresh_processes(
+        workload,
+        protocol,
+        lambda index: say(f"Compiling in fresh process {index + 1} of {protocol.fresh_process_compiles}"),
+    )
+    measured.compiles += rows
+    measured.notes += notes
+    say("Packing the run")
+
+
+def _compile(
+    workload: Workload,
+    built: Built,
+    protocol: Protocol,
+    device: str,
+    say: Callable[[str], None],
+    measured: _Measured,
+    stack: contextlib.ExitStack,
+) -> timing.Step:
+    """Cold compiles until enough of them were not the first of this process; the last one is measured in full."""
+    for index in range(protocol.cold_compiles - 1):
+        say(f"Cold compile {index + 1} of {protocol.cold_compiles}, and what its kernels take")
+        measured.compiles.append(compiling.profiled_compile(workload, built, device, protocol))
+        if measured.compiles[-1].process == "first":
+            measured.compiles.append(compiling.profiled_compile(workload, built, device, protocol))
+    say(f"Cold compile {protocol.cold_compiles} of {protocol.cold_compiles}, the one that is shown")
+    stack.enter_context(inductor.cold())
+    step, row, seen = compiling.cold_compile(workload, built, device)
+    measured.compiles.append(replace(row, shown=True))
+    measured.code = seen.code
+    measured.fields["sources"] = tuple(seen.sources)
+    return step
+
+
+def _window(
+    workload: Workload,
+    protocol: Protocol,
+    device: str,
+    step: timing.Step,
+    say: Callable[[str], None],
+    measured: _Measured,
+) -> None:
+    say(f"Warming up, then profiling {protocol.steps} steps")
+    if device == "cuda":
+        torch.cuda.reset_peak_memory_stats()
+    timing.warm_up(step, device, protocol.warmup_calls)
+    before = gpu.clocks_now() if device == "cuda" else ()
+    trace, tables, attempts, why = timing.settled_window(step, device, workload.label, protocol)
+    after = gpu.clocks_now() if device == "cuda" else ()
+    measured.trace = trace
+    measured.fields |= {
+        "profile_attempts": attempts,
+        "settled_why": why,
+        "window_clocks": before + after,
+        "peak_memory_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else None,
+        "other_processes": gpu.other_processes() if device == "cuda" else None,
+    }
+    if measured.compiles:
+        measured.compiles[-1] = compiling.with_true_times(measured.compiles[-1], tables)
+
+
+def _unprofiled(
+    workload: Workload,
+    built: Built,
+    device: str,
+    step: timing.Step,
+    say: Callable[[str], None],
+    measured: _Measured,
+) -> None:
+    say("Timing steps without the profiler")
+    measured.fields["step_us"] = timing.step_times(step, device)
+    say("Repeating steps for over a second, reading the clocks")
+    measured.fields["load"] = timing.load(step, device)
+    say("Comparing with eager fp32")
+    try:
+        measured.fields["errors"] = numeric_errors(workload, built, step, device)
+    except torch.OutOfMemoryError:
+        measured.notes.append("The fp32 reference did not fit into memory, so the numeric error is unknown.")
+    say("Replaying as a CUDA graph")
+    measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
+
+
+def _release(workload: Workload, device: str, *, context_lost: bool) -> None:
+    """Gives back what the run held, so that the next one starts from an empty device."""
+    if backend_of(workload).compiles:  # elsewhere it would only import Dynamo, which takes seconds
+        torch.compiler.reset()
+    gc.collect()
+    if device == "cuda" and not context_lost:
+        torch.cuda.empty_cache()

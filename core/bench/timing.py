@@ -1,0 +1,156 @@
+"""The measured loops: warm-up, the profiled window, and the step without the profiler. Read it top to bottom."""
+
+from __future__ import annotations
+
+import itertools
+import tempfile
+import time
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function, schedule
+
+from core.analysis.spread import spread
+from core.analysis.steps import settled
+from core.bench.gpu import ClockLoop
+from core.store.manifest import Load, Protocol, Samples
+from core.trace import Tables, read_trace
+
+Step = Callable[[], object]
+
+PROFILE_ATTEMPTS = 3
+BURST_S = {"cuda": 0.25, "cpu": 2.0}
+BURST_STEPS_MIN = {"cuda": 20, "cpu": 5}
+BURST_STEPS_MAX = 200
+LOAD_S = 1.2
+REPLAYS = 50
+
+
+def synchronize(device: str) -> None:
+    """Waits for the device; nothing to wait for on the CPU."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def warm_up(step: Step, device: str, calls: int) -> None:
+    """The calls before anything is measured."""
+    for _ in range(calls):
+        step()
+    synchronize(device)
+
+
+def profile_window(step: Step, device: str, label: str, protocol: Protocol) -> bytes:
+    """Profiles `protocol.steps` steps the article's way; the trace as gzipped Chrome JSON."""
+    warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each cycle")
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
+    before = protocol.schedule_wait + protocol.schedule_warmup
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "trace.json.gz"
+        with profile(
+            activities=activities,
+            schedule=schedule(
+                wait=protocol.schedule_wait, warmup=protocol.schedule_warmup, active=protocol.steps, repeat=1
+            ),
+            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
+            record_shapes=True,
+        ) as profiler:
+            for index in range(before + protocol.steps):
+                with record_function(label):
+                    step()
+                if index == before - 1:
+                    synchronize(device)  # or kernels of the warm-up step end up in the window, without their launch
+                profiler.step()
+        return path.read_bytes()
+
+
+def settled_window(step: Step, device: str, label: str, protocol: Protocol) -> tuple[bytes, Tables, int, str | None]:
+    """Profiles until every step holds the same kernels, three times at most: Kineto may drop the first ones silently.
+
+    Returns the last trace, its tables, the number of attempts, and None or the sentence why it never settled.
+    """
+    for attempt in range(1, PROFILE_ATTEMPTS + 1):
+        trace = profile_window(step, device, label, protocol)
+        tables = read_trace(trace)
+        same, why = settled(tables, protocol.steps)
+        if same:
+            return trace, tables, attempt, None
+    return trace, tables, attempt, why
+
+
+def step_times(step: Step, device: str) -> Samples:
+    """Times of single steps without the profiler, in a burst: device events on a GPU, the host's clock on a CPU."""
+    count = _steps_for(step, device)
+    if device == "cpu":
+        times = [time.perf_counter()]
+        for _ in range(count):
+            step()
+            times.append(time.perf_counter())
+        values = [(b - a) * 1e6 for a, b in itertools.pairwise(times)]
+        return Samples("us", "host clock around each step, no profiler", _rounded(values))
+    return Samples("us", "device events around each step, no profiler", _rounded(_event_times(step, count)))
+
+
+def load(step: Step, device: str) -> Load | None:
+    """The step repeated for at least a second with the clocks read beside it; None on a CPU, whose clocks nobody tells."""
+    if device == "cpu":
+        return None
+    times: list[float] = []
+    start = time.perf_counter()
+    with ClockLoop() as clocks:
+        while time.perf_counter() - start < LOAD_S:
+            times += _event_times(step, BURST_STEPS_MIN["cuda"])
+        seconds = time.perf_counter() - start
+    taken = spread(times)
+    assert taken is not None  # the loop runs at least once
+    return Load(round(seconds, 3), taken, clocks.samples, clocks.why)
+
+
+def graph_replay(step: Step, device: str) -> tuple[Samples | None, str | None]:
+    """The step captured once as a CUDA graph and replayed: the device's work without the CPU's.
+
+    Returns the times, or None and why there are none.
+    """
+    if device == "cpu":
+        return None, "CUDA graphs need a GPU."
+    stream = torch.cuda.Stream()
+    try:
+        stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(stream):
+            for _ in range(3):
+                step()
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            step()
+    except RuntimeError as error:
+        synchronize(device)
+        return None, f"The step cannot be captured as a CUDA graph ({str(error).splitlines()[0][:120]})."
+    graph.replay()
+    values = _event_times(graph.replay, REPLAYS)
+    return Samples("us", "device events around each replay of the captured step", _rounded(values)), None
+
+
+def _steps_for(step: Step, device: str) -> int:
+    """How many steps fill the budget. Runs a few first: right after the profiler they are slower."""
+    tries = BURST_STEPS_MIN[device] if device == "cuda" else 1
+    start = time.perf_counter()
+    warm_up(step, device, tries)
+    once_s = max(time.perf_counter() - start, 1e-6) / tries
+    return max(BURST_STEPS_MIN[device], min(BURST_STEPS_MAX, int(BURST_S[device] / once_s)))
+
+
+def _event_times(step: Step, count: int) -> list[float]:
+    events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
+    torch.cuda.synchronize()
+    events[0].record()
+    for event in events[1:]:
+        step()
+        event.record()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) * 1e3 for a, b in itertools.pairwise(events)]
+
+
+def _rounded(values: list[float]) -> tuple[float, ...]:
+    return tuple(round(value, 3) for value in values)

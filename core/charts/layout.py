@@ -1,0 +1,28 @@
+"""The look every chart starts from: fonts readable from the back of a room, quiet grid, transparent ground."""
+
+from __future__ import annotations
+
+import plotly.graph_objects as go
+
+from core.charts.palette import look
+
+FONT = "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif"
+
+
+def base_figure(*, dark: bool) -> go.Figure:
+    """An empty figure with the common look."""
+    theme = look(dark)
+    figure = go.Figure()
+    figure.update_layout(
+        template="none",
+        font={"family": FONT, "size": 15, "color": theme.text},
+        paper_bgcolor="rgba(0,0,0,0)",
+        plot_bgcolor="rgba(0,0,0,0)",
+        margin={"l": 10, "r": 16, "t": 12, "b": 52},
+        hoverlabel={"font": {"family": FONT, "size": 14}, "align": "left", "namelength": -1},
+        hovermode="closest",
+        modebar={"bgcolor": "rgba(0,0,0,0)", "color": theme.faint, "activecolor": theme.text},
+    )
+    figure.update_xaxes(gridcolor=theme.grid, zeroline=False, ticks="outside", tickcolor=theme.grid, automargin=True)
+    figure.update_yaxes(gridcolor="rgba(0,0,0,0)", zeroline=False, ticks="", ticklabelstandoff=8)
+    return figure

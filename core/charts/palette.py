@@ -1,0 +1,73 @@
+"""One palette: colour = kernel family, tint = kernel name, so the same kernel has the same colour on every page.
+
+The family colours are told apart by the common kinds of colour blindness (after Okabe & Ito, and Paul Tol's schemes).
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+
+FAMILY_COLOURS: dict[str, str] = {
+    "gemm": "#3b76c4",
+    "fused": "#d55e00",
+    "liger": "#009e73",
+    "triton": "#44aa99",
+    "elementwise": "#e0a100",
+    "reduction": "#cc79a7",
+    "norm": "#a3426b",
+    "softmax": "#aa55aa",
+    "attention": "#7b68d9",
+    "conv": "#8f8f2a",
+    "copy": "#7f8c9b",
+    "fill": "#aab3bd",
+    "collective": "#9c5a2e",
+    "other": "#6b7280",
+    # CPU lanes are quiet, so that what the GPU ran stands out
+    "op": "#8fa6c6",
+    "annotation": "#b9c4d4",
+    "launch": "#56b4e9",
+}
+_TINTS = (0.0, 0.2, -0.14, 0.32, -0.24)
+
+
+@dataclass(frozen=True)
+class Look:
+    """Colours that depend on the page's theme."""
+
+    text: str
+    faint: str
+    grid: str
+    mark: str
+    ground: str
+
+
+LIGHT = Look(text="#1f2733", faint="#5b6675", grid="#e3e8ef", mark="#b3003c", ground="#ffffff")
+DARK = Look(text="#e8edf4", faint="#9aa7b8", grid="#2a3240", mark="#ff6b9a", ground="#0e1117")
+
+
+def look(dark: bool) -> Look:
+    """The look of a theme."""
+    return DARK if dark else LIGHT
+
+
+def colour(family: str, name: str | None = None) -> str:
+    """The family's colour, tinted by the kernel's name where one is given."""
+    base = FAMILY_COLOURS.get(family, FAMILY_COLOURS["other"])
+    if name is None or family in ("op", "annotation", "launch"):
+        return base
+    tint = _TINTS[zlib.crc32(name.encode()) % len(_TINTS)]
+    return _mixed(base, "#ffffff", tint) if tint >= 0 else _mixed(base, "#000000", -tint)
+
+
+def shorten(name: str, width: int = 44) -> str:
+    """A long kernel name cut in the middle: its start says what it is, its end which variant."""
+    if len(name) <= width:
+        return name
+    tail = (width - 1) // 2
+    return f"{name[: width - 1 - tail]}…{name[-tail:]}"
+
+
+def _mixed(base: str, other: str, share: float) -> str:
+    pairs = ((int(base[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)

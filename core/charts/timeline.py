@@ -1,0 +1,234 @@
+"""The kernel timeline: CPU operators nested, launch calls, GPU streams; drawn through the level-of-detail query.
+
+Spans wide enough to see are bars; narrower ones are a raster whose colour is the family that fills a cell most and
+whose strength is how much of it is filled.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import plotly.graph_objects as go
+
+from core.analysis.links import Chain
+from core.analysis.lod import Spans, View
+from core.charts.layout import base_figure
+from core.charts.palette import FAMILY_COLOURS, colour, look, shorten
+
+LANE_PX = 34
+_TEXT_BARS_MAX = 400
+_PLOT_PX = 760
+_CHARACTER_PX = 7.5
+_CHARACTERS_MIN = 4
+_CHARACTERS_BOTH_ENDS = 18
+_DIM = 0.28
+
+
+@dataclass(frozen=True)
+class Window:
+    """What part of the trace is drawn, in ns of the trace, and which instant counts as 0 µs on the axis."""
+
+    start_ns: int
+    end_ns: int
+    origin_ns: int
+
+
+def timeline(spans: Spans, view: View, window: Window, *, chain: Chain | None = None, dark: bool) -> go.Figure:
+    """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind].
+
+    `chain` lights up those events, dims the others and joins them by a line.
+    """
+    figure = base_figure(dark=dark)
+    lit = np.isin(spans.row, chain.rows) if chain else np.ones(len(spans.row), bool)
+    _add_raster(figure, spans, view, window, dimmed=chain is not None, dark=dark)
+    _add_bars(figure, spans, view.rows, window, lit, chosen=chain is not None, dark=dark)
+    if chain is not None:
+        _add_joins(figure, spans, chain, window, dark=dark)
+    unit, scale = axis_unit(window)
+    lanes = len(spans.lane_labels)
+    figure.update_layout(
+        height=76 + LANE_PX * lanes,
+        barmode="overlay",
+        bargap=0.12,
+        showlegend=False,
+        dragmode="zoom",
+        clickmode="event+select",
+    )
+    figure.update_xaxes(
+        title=f"time, {unit} from the start of {'the step' if window.origin_ns else 'the profile'}",
+        range=[(window.start_ns - window.origin_ns) / scale, (window.end_ns - window.origin_ns) / scale],
+    )
+    figure.update_yaxes(
+        tickvals=list(range(lanes)),
+        ticktext=lane_titles(spans),
+        range=[lanes - 0.4, -0.6],
+        fixedrange=True,
+        automargin=True,
+        tickfont={"size": 13},
+    )
+    return figure
+
+
+def lane_titles(spans: Spans) -> list[str]:
+    """A title for the first lane of each group; nested lanes below it go without."""
+    titles: list[str] = []
+    for label, kind in zip(spans.lane_labels, spans.lane_kinds, strict=True):
+        base, nested, _ = label.partition(" · ")
+        words = {"op": "CPU operators", "launch": "Launch calls", "gpu": base, "annotation": "GPU annotations"}[kind]
+        titles.append("" if nested else words)
+    repeated = {title for title in titles if title and titles.count(title) > 1}
+    seen: dict[str, int] = {}
+    for index, title in enumerate(titles):
+        if title in repeated:
+            seen[title] = seen.get(title, 0) + 1
+            titles[index] = f"{title}, thread {seen[title]}"
+    return titles
+
+
+def _fitting(names: list[str], dur_ns: np.ndarray, window: Window) -> list[str]:
+    """Each name cut to what its bar has room for on a chart of usual width; none where that says nothing."""
+    room = dur_ns / (window.end_ns - window.start_ns) * _PLOT_PX / _CHARACTER_PX
+    return [_cut(name, int(fits)) if fits >= _CHARACTERS_MIN else "" for name, fits in zip(names, room, strict=True)]
+
+
+def _cut(name: str, fits: int) -> str:
+    """In little room the start of a name says most; in more room start and end do."""
+    if fits < _CHARACTERS_BOTH_ENDS and len(name) > fits:
+        return name[: fits - 1] + "…"
+    return shorten(name, fits)
+
+
+def axis_unit(window: Window) -> tuple[str, float]:
+    """The unit of the time axis for this window, and how many ns it is."""
+    return ("ms", 1e6) if window.end_ns - window.start_ns > 20_000_000 else ("µs", 1e3)
+
+
+def _add_bars(
+    figure: go.Figure,
+    spans: Spans,
+    rows: np.ndarray,
+    window: Window,
+    lit: np.ndarray,
+    *,
+    chosen: bool,
+    dark: bool,
+) -> None:
+    _, scale = axis_unit(window)
+    theme = look(dark)
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for index in rows.tolist():
+        family = spans.families[spans.family_code[index]]
+        tint = colour(family.removeprefix("gpu_"), spans.names[spans.name[index]])
+        groups.setdefault((tint, bool(lit[index])), []).append(index)
+    with_text = len(rows) <= _TEXT_BARS_MAX
+    for (tint, is_lit), members in groups.items():
+        index = np.array(members)
+        names = [spans.names[code] for code in spans.name[index]]
+        kinds = [spans.lane_kinds[lane] for lane in spans.lane[index]]
+        start_us = (spans.start_ns[index] - window.origin_ns) / 1e3
+        figure.add_trace(
+            go.Bar(
+                orientation="h",
+                base=(spans.start_ns[index] - window.origin_ns) / scale,
+                x=spans.dur_ns[index] / scale,
+                y=spans.lane[index],
+                width=0.86,
+                customdata=list(
+                    zip(spans.row[index].tolist(), names, start_us, spans.dur_ns[index] / 1e3, kinds, strict=True)
+                ),
+                marker={
+                    "color": tint,
+                    "opacity": 1.0 if is_lit else _DIM,
+                    "line": {"width": 2 if chosen and is_lit else 0, "color": theme.mark},
+                },
+                text=_fitting(names, spans.dur_ns[index], window) if with_text else None,
+                textposition="inside" if with_text else "none",
+                textfont={"size": 12},
+                insidetextanchor="middle",
+                textangle=0,
+                constraintext="none",
+                hovertemplate="<b>%{customdata[1]}</b><br>start %{customdata[2]:,.3f} µs<br>"
+                "duration %{customdata[3]:,.3f} µs<br>%{customdata[4]} lane, click to follow it<extra></extra>",
+                # Streamlit sends clicks back as a selection; Plotly must not fade the rest by itself as well.
+                selected={"marker": {"opacity": 1.0 if is_lit else _DIM}},
+                unselected={"marker": {"opacity": 1.0 if is_lit else _DIM}},
+            )
+        )
+
+
+def _add_raster(figure: go.Figure, spans: Spans, view: View, window: Window, *, dimmed: bool, dark: bool) -> None:
+    if not view.count.any():
+        return
+    _, scale = axis_unit(window)
+    middle = (view.edges_ns[:-1] + view.edges_ns[1:]) / 2
+    # One number a cell: the family's index, and behind the point how full the cell is.
+    z = np.where(view.family_code >= 0, view.family_code + np.clip(view.busy, 0.02, 0.98), np.nan)
+    hover = np.stack([view.count, np.nan_to_num(view.busy) * 100], axis=-1)
+    figure.add_trace(
+        go.Heatmap(
+            z=np.round(z, 2),
+            x=(middle - window.origin_ns) / scale,
+            y=np.arange(len(spans.lane_labels)),
+            customdata=np.round(hover).astype(np.int32),
+            zmin=0,
+            zmax=len(spans.families),
+            colorscale=_raster_scale(spans.families, dark=dark),
+            showscale=False,
+            opacity=_DIM if dimmed else 1.0,
+            ygap=5,
+            hoverongaps=False,
+            hovertemplate="%{customdata[0]} short events here, %{customdata[1]}% of the time<br>zoom in<extra></extra>",
+        )
+    )
+
+
+def _raster_scale(families: tuple[str, ...], *, dark: bool) -> list[tuple[float, str]]:
+    ground = look(dark).ground
+    scale: list[tuple[float, str]] = []
+    for index, family in enumerate(families):
+        full = FAMILY_COLOURS.get(family.removeprefix("gpu_"), FAMILY_COLOURS["other"])
+        scale.append((index / len(families), _between(ground, full, 0.3)))
+        scale.append(((index + 1) / len(families), full))
+    return scale
+
+
+def _between(a: str, b: str, share: float) -> str:
+    parts = ((int(a[i : i + 2], 16), int(b[i : i + 2], 16)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in parts)
+
+
+def _add_joins(figure: go.Figure, spans: Spans, chain: Chain, window: Window, *, dark: bool) -> None:
+    """A line from the operator through each launch to its GPU work."""
+    _, scale = axis_unit(window)
+    at = {int(row): index for index, row in enumerate(spans.row) if int(row) in set(chain.rows)}
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+
+    def point(row: int) -> None:
+        index = at[row]
+        xs.append((int(spans.start_ns[index]) - window.origin_ns) / scale)
+        ys.append(int(spans.lane[index]))
+
+    pairs = (
+        list(zip(chain.launches, chain.work, strict=False))
+        if len(chain.launches) > 1
+        else [(launch, work) for launch in chain.launches for work in chain.work]
+    )
+    for launch, work in pairs:
+        for row in (chain.operator, launch, work):
+            if row is not None and row in at:
+                point(row)
+        xs.append(None)
+        ys.append(None)
+    figure.add_trace(
+        go.Scatter(
+            x=xs,
+            y=ys,
+            mode="lines+markers",
+            line={"color": look(dark).mark, "width": 2.5},
+            marker={"size": 7, "color": look(dark).mark},
+            hoverinfo="skip",
+            name="joins",
+        )
+    )

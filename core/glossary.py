@@ -1,0 +1,61 @@
+"""Every technical word that a screen shows, in one sentence each."""
+
+from __future__ import annotations
+
+GLOSSARY: dict[str, str] = {
+    "kernel": "A function that runs on the GPU, by thousands of threads at once.",
+    "launch": "The CPU call that puts a kernel into the GPU's queue; the kernel starts later, when its turn comes.",
+    "stream": "A queue on the GPU: what is in one stream runs in order.",
+    "lane": "One row of the timeline: operators nested on a CPU thread, launch calls, or one stream of a GPU.",
+    "operator": "A PyTorch function such as aten::mm, run on the CPU; it checks shapes and launches kernels.",
+    "dispatch": "The way from a PyTorch call down through its operators to the kernels they launch.",
+    "step": "One call of the layer (with its backward pass, if picked), as the profiler marks it.",
+    "gemm": "General matrix multiplication, the work of a linear layer.",
+    "epilogue": "What a GEMM kernel does to its result before writing it, such as adding the bias: no second kernel.",
+    "backend": "Who carries the layer out: PyTorch itself, code that torch.compile generates, or hand-written kernels.",
+    "eager": "PyTorch as it comes: one operator after the other, each with its own kernels.",
+    "torch.compile": "Captures the call, fuses what it can and generates kernels; the first call waits for that.",
+    "liger": "A library of hand-written Triton kernels for the layers of language models.",
+    "step time": "Time from one step to the next, without the profiler, in a burst of back-to-back steps.",
+    "kernel time": "Sum of the times of all kernels of a step, as the profiler saw them.",
+    "gpu busy": "Share of a step in which at least one kernel, copy or fill ran; overlapping ones count once.",
+    "gap": "Time between two pieces of GPU work in which the GPU had nothing to do.",
+    "profiled": "Taken while the profiler ran, which makes the CPU side slower; kernels keep their true times.",
+    "unprofiled": "Taken without the profiler, so that it shows what a user gets.",
+    "cuda-graph replay": "The step recorded once and replayed by the GPU alone: its time without the CPU's launching.",
+    "median": "The middle of the measured values: half of them are larger, half smaller.",
+    "spread": "From the smallest to the largest measured value.",
+    "n": "How many measurements a number stands on.",
+    "cold compile": "A compile with empty caches, as on a new machine.",
+    "compile lottery": "Inductor picks a kernel's launch configuration by rough timings, so two compiles of the same "
+    "code can differ in speed.",
+    "tuner": "The part of Inductor that times a few launch configurations at compile time and keeps the fastest it saw.",
+    "fresh process": "A newly started Python: what a plain script sees. Its first timing carries one-time costs.",
+    "warm worker": "A process that has compiled before.",
+    "launch configuration": "How a kernel's work is cut: elements a block (XBLOCK), warps and stages.",
+    "grid": "How many blocks of threads a kernel is launched with.",
+    "block": "How many threads work together as one block.",
+    "registers": "Fast storage of one thread; more of it means fewer threads at the same time.",
+    "shared memory": "Fast storage that the threads of one block share.",
+    "throttling": "The GPU holding its clocks down, for power or heat: a slower time that is not a slower kernel.",
+    "peak memory": "The most device memory that PyTorch had allocated at once during the run.",
+    "numeric error": "Distance from the same layer in eager fp32: ‖out − ref‖ / ‖ref‖.",
+    "provenance": "Inductor's own record of which operators a generated kernel computes.",
+    "family": "What kind of work a kernel does, told by its name; it gives the kernel its colour.",
+    "share": "This kernel's part of all GPU time of the profiled steps.",
+    "self time": "An operator's own time, without the operators it called.",
+    "dtype": "The number format: bf16 and fp16 take 2 bytes a number, fp32 takes 4.",
+    "passes": "Forward alone (inference), or forward and backward (a training step without the optimizer).",
+    "recorded": "Measured earlier on the named machine and shipped with FusionScope.",
+    "live": "Measured on this machine by this FusionScope.",
+    "clocks": "The GPU's SM clock in MHz: a time without its clock is half a fact.",
+    "sustained load": "The step repeated for over a second: clocks and heat settle, as a burst does not show.",
+    "xblock": "How many elements one block of a generated Triton kernel works on.",
+    "warp": "32 threads that run in lockstep.",
+    "unsettled": "The profiled steps never all held the same kernels, so this run answers no question.",
+}
+
+
+def explain(word: str) -> str:
+    """The sentence for a word. Raises KeyError for a word that has none, so that a test finds it."""
+    return GLOSSARY[word.lower()]

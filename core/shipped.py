@@ -1,0 +1,23 @@
+"""Which workloads the project ships recordings of: the article's scripts, on every backend that applies."""
+
+from __future__ import annotations
+
+from core.backends import BACKENDS
+from core.workload import PASSES, STEPS_ARTICLE, Workload, from_preset, layer_of, presets, with_changes
+
+#: Compiles in processes of their own that a shipped recording holds, beside those in the warm worker.
+FRESH_PROCESS_COMPILES = 3
+
+
+def shipped_workloads() -> tuple[Workload, ...]:
+    """Each preset's sizes on each backend, forward and forward + backward; and with the article's three steps."""
+    found: dict[Workload, None] = {}
+    for _, preset in presets():
+        base = from_preset(preset.name)
+        for backend in BACKENDS:
+            if backend.twin is not None and backend.twin not in layer_of(base).twins:
+                continue
+            for passes in PASSES:
+                found[with_changes(base, backend=backend.name, passes=passes)] = None
+            found[with_changes(base, backend=backend.name, steps=STEPS_ARTICLE)] = None
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""What pages share: pickers, the run panel, cached look-ups, charts with their bridge. The only core room with Streamlit."""

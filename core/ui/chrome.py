@@ -1,0 +1,49 @@
+"""What every page wears: its set-up, the theme, and the guard that no traceback gets past."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+import streamlit as st
+
+log = logging.getLogger("fusionscope")
+
+_STYLE = """
+<style>
+  [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; max-width: 1800px; }
+  [data-testid="stMetricValue"] { font-size: 1.7rem; }
+  [data-testid="stMetricLabel"] p { font-size: 0.95rem; }
+  [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+</style>
+"""
+
+
+def set_up(title: str) -> None:
+    """The first call of every page."""
+    st.set_page_config(page_title=f"{title} · FusionScope", page_icon="🔬", layout="wide")
+    st.html(_STYLE)
+    with st.sidebar:
+        st.page_link("app.py", label="Home", icon=":material/home:")
+        st.page_link("pages/1_Explore.py", label="Explore", icon=":material/search:")
+        st.divider()
+
+
+def is_dark() -> bool:
+    """Whether the visitor's page is dark."""
+    return st.context.theme.type == "dark"
+
+
+@contextlib.contextmanager
+def guarded() -> Iterator[None]:
+    """What nobody expected is logged whole, and said on the page as a short apology with a way on."""
+    try:
+        yield
+    except Exception:  # the last wall before a visitor
+        log.exception("a page failed")
+        st.error(
+            "Sorry, this part of the page failed unexpectedly; the server's log has the details. "
+            "Reload the page, or go back to the first view."
+        )
+        st.page_link("pages/1_Explore.py", label="Back to the first view")

@@ -1,0 +1,146 @@
+"""The run panel: what a live run would cost, the button, progress with cancel, and what became of it."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import streamlit as st
+
+from core.shipped import FRESH_PROCESS_COMPILES
+from core.store import runfile
+from core.store.manifest import protocol_for
+from core.ui import session, words
+from core.workload import Workload, WorkloadError, backend_of, check_fits, estimate
+
+_JOB = "run:job"
+_ASK_ABOVE_S = 60.0
+_POLL_S = 0.4
+
+
+def running_job() -> Any:
+    """This visit's job, None where it has none."""
+    job_id = st.session_state.get(_JOB)
+    engine = session.engine()
+    return engine.job(job_id) if job_id and engine is not None else None
+
+
+def show(workload: Workload, *, answered: bool, live: bool) -> None:
+    """The panel for a workload. `answered` says that a run of it is on screen already, `live` that it was made here."""
+    job = running_job()
+    if job is not None and job.state in ("queued", "running"):
+        _progress()
+        return
+    if job is not None:
+        _ended(job)
+    if session.engine() is None:
+        if not answered:
+            st.caption(session.machine_problem())
+        return
+    machine = session.machine()
+    if machine is None:
+        _wait_for_machine()
+        return
+    _offer(workload, machine, answered=answered, live=live)
+
+
+def _offer(workload: Workload, machine: session.Machine, *, answered: bool, live: bool) -> None:
+    gap = machine.gaps.get(workload.backend)
+    if gap is not None:
+        st.caption(gap)
+        return
+    try:
+        check_fits(workload, machine.rates, machine.short)
+    except WorkloadError as problem:
+        st.warning(str(problem), icon=":material/memory:")
+        return
+    likely = estimate(workload, machine.rates)
+    seconds = likely.seconds or 0.0
+    compiling = f", {likely.compile_s:.0f} s of it compiling" if likely.compile_s else ""
+    cost = f"{_duration(seconds)}{compiling} and {words.memory(likely.memory_bytes)} (estimated)"
+    verb = "Run again" if live else "Run live"
+    long_on_cpu = machine.device.kind == "cpu" and seconds > _ASK_ABOVE_S
+    with st.container(horizontal=True, vertical_alignment="center"):
+        sure = True
+        if long_on_cpu:
+            sure = st.checkbox(f"Yes, use {_duration(seconds)} of this CPU", key="run:sure")
+        fresh = False
+        if backend_of(workload).compiles:
+            fresh = st.checkbox(
+                "and in fresh processes",
+                key="run:fresh",
+                help=f"Also compiles in {FRESH_PROCESS_COMPILES} newly started processes, as a plain script would: "
+                "slower, and often a different kernel.",
+            )
+        st.button(
+            f"{verb} on {machine.short}",
+            type="secondary" if answered else "primary",
+            icon=":material/play_arrow:",
+            disabled=not sure,
+            key="run:start",
+            on_click=_start,
+            args=(workload, FRESH_PROCESS_COMPILES if fresh else 0),
+            help=f"{machine.device.name}. The estimate rests on a matrix product timed on this machine.",
+        )
+        st.caption(f"{words.device(machine.device)}: {cost}")
+
+
+def _start(workload: Workload, fresh: int) -> None:
+    st.session_state[_JOB] = session.submit_run(workload, protocol_for(workload, fresh))
+    st.session_state.pop("run:shown", None)
+
+
+@st.fragment(run_every=_POLL_S)
+def _progress() -> None:
+    job = running_job()
+    if job is None or job.state not in ("queued", "running"):
+        st.rerun(scope="app")
+    with st.container(border=True):
+        if job.state == "queued" and job.ahead:
+            st.progress(0.0, text=f"Waiting: {job.ahead} run(s) ahead on this device")
+        else:
+            share = min(job.done / job.total, 1.0) if job.total else 0.0
+            since = f" · {time.time() - job.started_s:.0f} s" if job.started_s else ""
+            st.progress(share, text=f"{job.title}: {job.text or 'starting'}{since}")
+        st.button("Cancel", key="run:cancel", icon=":material/close:", on_click=_cancel, args=(job.id,))
+
+
+def _cancel(job_id: str) -> None:
+    session.engine().cancel(job_id)
+
+
+def _ended(job: Any) -> None:
+    if job.state == "done":
+        manifest = runfile.read_manifest(job.result)
+        if st.session_state.get("run:shown") != job.id:
+            st.session_state["run:shown"] = job.id
+            st.session_state["run:wanted"] = manifest.id
+            st.rerun()
+        if manifest.failure is not None:
+            st.error(manifest.failure.sentence, icon=":material/error:")
+            _log(manifest.failure.log)
+    elif job.state == "cancelled":
+        st.info("The run was cancelled; nothing was kept, and the next one starts in a new worker.")
+    elif job.failure is not None:
+        st.error(job.failure.sentence, icon=":material/error:")
+        _log(job.failure.log)
+
+
+def _log(text: str) -> None:
+    if text.strip():
+        with st.expander("Log"):
+            st.code(text[-6000:], language="text")
+
+
+@st.fragment(run_every=_POLL_S)
+def _wait_for_machine() -> None:
+    problem = session.machine_problem()
+    if session.machine() is not None:
+        st.rerun(scope="app")
+    st.caption(problem or "Live runs: the worker is starting (it imports torch and looks at this machine) ...")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "under 1 s"
+    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

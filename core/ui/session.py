@@ -1,0 +1,128 @@
+"""What all visitors share: the store, the engine with its worker, and what is known of this machine."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import streamlit as st
+
+from core.store import runfile
+from core.store.manifest import Device, Protocol
+from core.store.store import Entry, Store, default_home
+from core.trace import Tables
+from core.workload import Rates, Workload
+
+log = logging.getLogger("fusionscope")
+RUN_TIMEOUT_S = 1800.0
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the worker told of itself; the same fields as core.bench.machine.Machine, which imports torch."""
+
+    device: Device
+    versions: dict[str, str | None]
+    rates: Rates
+    gaps: dict[str, str]
+
+    @property
+    def short(self) -> str:
+        """The device in two words, for a button."""
+        return "this GPU" if self.device.kind == "gpu" else "this CPU"
+
+
+@st.cache_resource
+def store() -> Store:
+    """The one store of this server."""
+    return Store(default_home())
+
+
+def can_run() -> bool:
+    """Whether live runs are possible at all: torch here, or a scheduler elsewhere. Looks without importing."""
+    return bool(os.environ.get("FUSIONSCOPE_SCHEDULER")) or (
+        importlib.util.find_spec("torch") is not None and importlib.util.find_spec("distributed") is not None
+    )
+
+
+@st.cache_resource
+def _engine() -> Any:
+    # Only where live runs are possible: the small install has neither dask nor torch.
+    from core.engine import Engine, TlsFiles
+
+    address = os.environ.get("FUSIONSCOPE_SCHEDULER")
+    tls = None
+    if address and os.environ.get("FUSIONSCOPE_TLS_CA"):
+        ca, cert, key = (Path(os.environ.get(f"FUSIONSCOPE_TLS_{part}", "")) for part in ("CA", "CERT", "KEY"))
+        tls = TlsFiles(ca=ca, cert=cert, key=key)
+    keeper = store()
+
+    def keep(job: Any) -> None:
+        if job.result is not None and job.key.startswith("run:"):
+            keeper.add(job.result)
+
+    return Engine(address=address, tls=tls, timeout_s=RUN_TIMEOUT_S, on_done=keep, log_folder=default_home() / "logs")
+
+
+def engine() -> Any:
+    """The engine, or None where this install can only view."""
+    return _engine() if can_run() else None
+
+
+def submit_run(workload: Workload, protocol: Protocol) -> str:
+    """Queues a run; the job's id. Two visitors who ask for the same share one job."""
+    order = msgspec.json.encode({"workload": workload, "protocol": protocol})
+    key = f"run:{workload.key}:{protocol.fresh_process_compiles}"
+    return str(_engine().submit("core.bench.tasks:run_workload", order, key=key, title=workload.title))
+
+
+@st.cache_resource
+def _look_job() -> str:
+    return str(_engine().submit("core.bench.tasks:look", b"", key="look", title="Looking at this machine"))
+
+
+def machine() -> Machine | None:
+    """What this machine is, None while the worker is still starting (or where there is none, or it failed)."""
+    if not can_run():
+        return None
+    known = _engine().job(_look_job())
+    if known is None or known.state in ("crashed", "timed_out", "cancelled"):
+        _look_job.clear()
+        return None
+    return _decoded(known.result) if known.result is not None else None
+
+
+def machine_problem() -> str | None:
+    """Why the worker could not be started, None where it could or is still starting."""
+    if not can_run():
+        return (
+            "This is the small install: it shows recordings and runs nothing. For live runs, install torch: make run."
+        )
+    known = _engine().job(_look_job())
+    return known.failure.sentence if known is not None and known.failure is not None else None
+
+
+@st.cache_data(show_spinner=False)
+def _decoded(data: bytes) -> Machine:
+    return msgspec.json.decode(data, type=Machine)
+
+
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _tables(run_id: str) -> Tables | None:
+    entry = store().get(run_id)
+    return store().tables(entry) if entry is not None else None
+
+
+def tables(run_id: str) -> Tables | None:
+    """The run's tables, memory-mapped and shared by all visitors; None where it has no trace."""
+    return _tables(run_id)
+
+
+def trace_bytes(entry: Entry) -> bytes | None:
+    """The run's trace as it lies in its file."""
+    return runfile.read_trace_bytes(entry.path)

@@ -1,0 +1,320 @@
+"""The parts of a run on a page: headline numbers, kernel times, compiles, code, and everything it stands on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from core.analysis.compiles import KernelDraws, draws_by_kernel, sentence
+from core.analysis.families import FAMILIES, decode_gemm_name
+from core.analysis.headline import Headline
+from core.analysis.kernels import kernel_table
+from core.analysis.operators import operator_table
+from core.analysis.spread import spread
+from core.charts.kernels import kernel_times
+from core.charts.lottery import Draw, lottery
+from core.glossary import explain
+from core.store import runfile
+from core.store.manifest import Compile, Manifest
+from core.store.store import Entry
+from core.trace import Tables
+from core.ui import chrome, words
+
+_FAMILY_TITLES = {key: title for key, title, _ in FAMILIES} | {"op": "Operator"}
+_CHART_ROWS_MAX = 24
+
+
+def _draws_by_kernel(manifest: Manifest) -> tuple[KernelDraws, ...]:
+    return draws_by_kernel(
+        [
+            (kernel.name, _process(one), kernel.chosen, kernel.true_us)
+            for one in manifest.compiles
+            for kernel in one.kernels
+        ]
+    )
+
+
+def headline(manifest: Manifest, found: Headline) -> None:
+    """The numbers a run is told by, each with its spread, its n and how it was taken."""
+    step = words.spread_of(manifest.step_us)
+    replay = words.spread_of(manifest.graph_replay_us)
+    how = manifest.step_us.how if manifest.step_us else "not measured"
+    first, second = st.columns(4), st.columns(4)
+    _metric(first[0], "Step, unprofiled", words.time(step.median if step else None), words.range_and_n(step),
+            f"{explain('step time')} Median; {how}.")  # fmt: skip
+    if found.has_gpu_work:
+        _metric(first[1], "Kernel time a step", words.time(found.kernel_time_us.median if found.kernel_time_us else None),
+                words.range_and_n(found.kernel_time_us), f"{explain('kernel time')} Median over the profiled steps.")  # fmt: skip
+        count = found.kernels_per_step
+        _metric(first[2], "Kernels a step", words.UNKNOWN if count is None else str(count), f"in each of {found.steps} steps",
+                explain("kernel"))  # fmt: skip
+        _metric(first[3], "GPU busy", words.percent(found.busy_share), "of the unprofiled step",
+                f"{explain('gpu busy')} Computed: median busy time (profiled) over the median step (unprofiled).")  # fmt: skip
+        _metric(second[0], "CUDA-graph replay", words.time(replay.median if replay else None),
+                words.range_and_n(replay) if replay else "see Details", explain("cuda-graph replay"))  # fmt: skip
+        _metric(second[1], "Peak memory", words.memory(manifest.peak_memory_bytes), "allocated by PyTorch",
+                explain("peak memory"))  # fmt: skip
+        _metric(second[2], "SM clock", words.clock_range(manifest.window_clocks), words.throttle(manifest.window_clocks),
+                f"{explain('clocks')} Read right before and after the profiled window.")  # fmt: skip
+    _metric(second[3] if found.has_gpu_work else first[1], "Numeric error", *_error(manifest))
+    over = spread([one.kernel_time_us.median for one in manifest.compiles if one.kernel_time_us])
+    if over is not None and over.n > 1:
+        st.caption(
+            f"Kernel time a step over {over.n} cold compiles of the same code: {words.time(over.min)} to "
+            f"{words.time(over.max)}. One compile is shown here; [Compiles](#compiles) has them all."
+        )
+
+
+def _metric(column: DeltaGenerator, label: str, value: str, note: str, help_text: str) -> None:
+    column.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=help_text)
+
+
+def _error(manifest: Manifest) -> tuple[str, str, str]:
+    help_text = explain("numeric error")
+    if not manifest.errors:
+        return words.UNKNOWN, "not compared", help_text
+    if not all(error.finite for error in manifest.errors):
+        return "NaN or infinity", "in the output or a gradient", help_text
+    worst = max(manifest.errors, key=lambda error: error.relative or 0.0)
+    value = words.UNKNOWN if worst.relative is None else f"{worst.relative:.2g}"
+    return value, f"worst: {worst.of}", help_text
+
+
+def kernels(manifest: Manifest, tables: Tables, *, on_gpu: bool) -> None:
+    """Time of each kernel as a chart, and the table behind it; operators where the run was on a CPU."""
+    if on_gpu:
+        table = kernel_table(tables)
+        across = {draws.kernel: draws.range_text for draws in _draws_by_kernel(manifest)}
+        table["across"] = [across.get(name) for name in table["name"]]
+        columns = _kernel_columns()
+    else:
+        parts = ("median", "min", "max", "p25", "p75")
+        names = {f"self_{part}_us": f"{part}_us" for part in parts} | {"calls_per_step": "launches_per_step"}
+        table = operator_table(tables).rename(columns=names)
+        table = table[table["share"] > 0.001]
+        columns = _operator_columns()
+    st.plotly_chart(
+        kernel_times(table.head(_CHART_ROWS_MAX), dark=chrome.is_dark(), noun="launch" if on_gpu else "call"),
+        theme=None,
+        key="kernel-times",
+        config={"displaylogo": False},
+        alt="Median time of each kernel",
+    )
+    if len(table) > _CHART_ROWS_MAX:
+        st.caption(f"The first {_CHART_ROWS_MAX} of {len(table)}; the table has them all.")
+    shown = table.assign(family=[_FAMILY_TITLES.get(key, key) for key in table["family"]])
+    if on_gpu:
+        shown = shown.assign(decoded=[decode_gemm_name(name) for name in table["name"]])
+    st.dataframe(
+        shown[[name for name in columns if name in shown]],
+        column_config=columns,
+        hide_index=True,
+        placeholder="–",
+        key="kernel-table",
+    )
+
+
+def _kernel_columns() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    text = st.column_config.TextColumn
+    return {
+        "name": text("Kernel", help=explain("kernel"), width="large"),
+        "family": text("Family", help=explain("family")),
+        "launches_per_step": number("Launches a step", help=explain("launch"), format="%g"),
+        "n": number("n", help=explain("n")),
+        "median_us": number("Median, µs", help=explain("median"), format="%.2f"),
+        "min_us": number("Smallest, µs", help=explain("spread"), format="%.2f"),
+        "max_us": number("Largest, µs", help=explain("spread"), format="%.2f"),
+        "across": text("Median over cold compiles", help=explain("compile lottery")),
+        "share": number("Share of GPU time", help=explain("share"), format="percent"),
+        "grid": text("Grid", help=explain("grid")),
+        "block": text("Block", help=explain("block")),
+        "registers": number("Registers a thread", help=explain("registers")),
+        "shared_memory_bytes": number("Shared memory, bytes", help=explain("shared memory")),
+        "stream": number("Stream", help=explain("stream")),
+        "decoded": text("What its name says", help=explain("gemm"), width="large"),
+    }
+
+
+def _operator_columns() -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "name": st.column_config.TextColumn("Operator", help=explain("operator"), width="large"),
+        "family": st.column_config.TextColumn("Family", help=explain("family")),
+        "launches_per_step": number("Calls a step", format="%g", help=explain("operator")),
+        "n": number("n", help=explain("n")),
+        "median_us": number("Self time, median, µs", help=explain("self time"), format="%.2f"),
+        "min_us": number("Smallest, µs", help=explain("spread"), format="%.2f"),
+        "max_us": number("Largest, µs", help=explain("spread"), format="%.2f"),
+        "total_median_us": number("With what it calls, µs", help=explain("self time"), format="%.2f"),
+        "share": number("Share of CPU time", help=explain("self time"), format="percent"),
+    }
+
+
+def compiles(manifest: Manifest) -> None:
+    """Every cold compile of the run: what it took, chose, and what its kernels cost."""
+    st.subheader("Compiles", help=explain("compile lottery"), anchor="compiles")
+    found = _draws_by_kernel(manifest)
+    for kernel in found:
+        st.markdown(f"`{kernel.kernel}`: {sentence(kernel)}")
+        st.plotly_chart(
+            lottery(_draws(manifest, kernel.kernel), dark=chrome.is_dark()),
+            theme=None,
+            key=f"lottery-{kernel.kernel}",
+            config={"displaylogo": False},
+            alt="True kernel time of each cold compile beside what the tuner saw",
+        )
+    if not found:
+        st.caption("Inductor tuned no kernel here: there was nothing to fuse, or it generated C++ for the CPU.")
+    rows = [
+        {
+            "compile": f"{index} of {len(manifest.compiles)}{' (shown)' if one.shown else ''}",
+            "process": _process(one),
+            "first_call_s": one.first_call_s,
+            **one.stages_s,
+            "kernel_time_us": one.kernel_time_us.median if one.kernel_time_us else None,
+            "graph_breaks": one.graph_breaks,
+        }
+        for index, one in enumerate(manifest.compiles, 1)
+    ]
+    table = pd.DataFrame(rows)
+    if manifest.workload.passes == "fwd":
+        table = table.drop(columns="backward", errors="ignore")
+    second = st.column_config.NumberColumn
+    st.dataframe(
+        table,
+        hide_index=True,
+        placeholder=words.UNKNOWN,
+        key="compiles-table",
+        column_config={
+            "compile": st.column_config.TextColumn("Cold compile", help=explain("cold compile")),
+            "process": st.column_config.TextColumn("In", help=explain("fresh process")),
+            "first_call_s": second("First call, s", format="%.2f", help="Until the first step was done."),
+            "dynamo_total": second("Dynamo and all it calls, s", format="%.2f", help="As PyTorch's own metrics say."),
+            "aot_autograd": second("AOTAutograd, s", format="%.2f", help="Traces forward and backward."),
+            "inductor": second("Inductor, s", format="%.2f", help="Plans the fusions and writes the code."),
+            "kernel_compile": second("Kernels, s", format="%.2f", help="Waiting for Triton or the C++ compiler."),
+            "backward": second("Backward, s", format="%.2f", help="Compiling the backward graph."),
+            "kernel_time_us": second("Kernel time a step, µs", format="%.1f", help=explain("kernel time")),
+            "graph_breaks": second("Graph breaks", help="How often Dynamo had to give up capturing and start anew."),
+        },
+    )
+
+
+def _process(one: Compile) -> str:
+    return {"fresh": "fresh process", "first": "worker's first"}.get(one.process, "warm worker")
+
+
+def _draws(manifest: Manifest, name: str) -> list[Draw]:
+    draws = []
+    for index, one in enumerate(manifest.compiles, 1):
+        for kernel in one.kernels:
+            if kernel.name == name:
+                true = kernel.true_us
+                draws.append(
+                    Draw(
+                        label=f"{index}, {_process(one)}{', shown' if one.shown else ''}",
+                        kernel=name,
+                        chosen=kernel.chosen or "configuration unknown",
+                        true_us=true.median if true else None,
+                        low_us=true.min if true else None,
+                        high_us=true.max if true else None,
+                        seen=tuple((c.config, c.tuner_us) for c in kernel.candidates if c.tuner_us is not None),
+                    )
+                )
+    return draws
+
+
+def code(entry: Entry) -> None:
+    """What was fused, and the code that Inductor wrote for it."""
+    manifest = entry.manifest
+    st.subheader("What was fused", help=explain("provenance"), anchor="code")
+    generated = [source for source in manifest.sources if source.language != "extern"]
+    for source in generated:
+        origins = ", ".join(f"`{node}`" for node in source.source_nodes)
+        st.markdown(f"`{source.kernel}` computes {origins or '`' + '`, `'.join(source.aten_ops) + '`'}")
+    if not generated:
+        st.caption("No kernel was generated: every operator has a library kernel of its own.")
+    for name, text in runfile.read_code(entry.path).items():
+        with st.expander(f"Inductor's code, {name} ({len(text.splitlines())} lines)"):
+            st.code(text, language="python", line_numbers=True, height=520)
+
+
+def details(entry: Entry) -> None:
+    """Device, versions, protocol, clocks, errors and notes: everything a number on this page can be followed to."""
+    manifest = entry.manifest
+    left, right = st.columns(2)
+    with left:
+        st.markdown("**Device and versions**")
+        _facts({
+            "Device": manifest.device.name,
+            "Memory": words.memory(manifest.device.memory_bytes),
+            "Driver": manifest.device.driver or words.UNKNOWN if manifest.device.kind == "gpu" else "none (CPU)",
+            **{name.replace("_", "-"): version or "not installed" for name, version in manifest.versions.items()},
+            "Taken": manifest.created[:19].replace("T", " ") + " UTC",
+            "Run": manifest.id,
+        })  # fmt: skip
+    with right:
+        st.markdown("**How it was measured**")
+        protocol = manifest.protocol
+        _facts({
+            "Before the profile": f"{protocol.warmup_calls} warm-up calls, then {protocol.schedule_wait} step waited and "
+            f"{protocol.schedule_warmup} of profiler warm-up",
+            "Profiled": f"{protocol.steps} steps, in {manifest.profile_attempts} attempt(s)",
+            "Unprofiled step": manifest.step_us.how if manifest.step_us else words.UNKNOWN,
+            "Sustained load": _load(manifest),
+            "CUDA-graph replay": manifest.graph_replay_why or "captured once, replayed 50 times",
+            "Clock at the profile": f"{words.clock_range(manifest.window_clocks)}, {words.throttle(manifest.window_clocks)}"
+            if manifest.device.kind == "gpu"
+            else "unknown: NVML tells it for NVIDIA GPUs alone",
+            "Other processes": _others(manifest),
+            "Whole run": f"{manifest.seconds:.1f} s",
+        })  # fmt: skip
+    if manifest.errors:
+        st.markdown("**Against the same layer in eager fp32**", help=explain("numeric error"))
+        st.dataframe(
+            pd.DataFrame([{"Tensor": e.of, "‖out − ref‖ / ‖ref‖": e.relative, "Largest difference": e.largest,
+                           "Finite": e.finite} for e in manifest.errors]),
+            hide_index=True, placeholder=words.UNKNOWN, key="errors-table",
+            column_config={"‖out − ref‖ / ‖ref‖": st.column_config.NumberColumn(format="%.3g"),
+                           "Largest difference": st.column_config.NumberColumn(format="%.3g")},
+        )  # fmt: skip
+    for note in manifest.notes:
+        st.caption(note)
+    st.download_button(
+        "Download this run",
+        data=entry.path.read_bytes(),
+        file_name=entry.path.name,
+        mime="application/zip",
+        icon=":material/download:",
+        help="One zip: the manifest, the Chrome trace (opens in Perfetto) and the generated code.",
+    )
+
+
+def _facts(found: dict[str, str]) -> None:
+    st.markdown("\n".join(f"- {name}: {value}" for name, value in found.items()))
+
+
+def _load(manifest: Manifest) -> str:
+    load = manifest.load
+    if load is None:
+        return "not taken on a CPU"
+    known = [sample for sample in load.clocks if sample.sm_mhz is not None]
+    told = (
+        f"SM {words.clock_range(load.clocks)}, up to {max((s.power_w or 0.0) for s in known):.0f} W, "
+        f"{words.throttle(load.clocks)}"
+        if known
+        else f"clocks unknown: {load.clocks_why or 'NVML gave no reading'}"
+    )
+    return f"step {words.time(load.step_us.median)} (median of {load.step_us.n:,} in {load.seconds:.1f} s), {told}"
+
+
+def _others(manifest: Manifest) -> str:
+    if manifest.device.kind != "gpu":
+        return "not looked for on a CPU"
+    if manifest.other_processes is None:
+        return words.UNKNOWN
+    return f"{len(manifest.other_processes)} on this GPU" if manifest.other_processes else "none on this GPU"

@@ -1,0 +1,136 @@
+"""Numbers as people read them: always a unit, and with the spread and n they stand on. Unknown is said, never 0."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.analysis.spread import Spread, spread
+from core.glossary import explain
+from core.store.manifest import ClockSample, Device, Manifest, Samples, throttle_words
+from core.workload import PASSES, Workload, backend_of, layer_of
+
+UNKNOWN = "unknown"
+
+
+def time(us: float | None) -> str:
+    """A time given in µs, in the unit that reads best."""
+    if us is None or us != us:
+        return UNKNOWN
+    if us < 1_000:
+        return f"{us:.3g} µs" if us < 10 else f"{us:.1f} µs"
+    return f"{us / 1e3:.2f} ms" if us < 1e6 else f"{us / 1e6:.2f} s"
+
+
+def range_and_n(found: Spread | None) -> str:
+    """ "237.7–286.2 µs, n 200"."""
+    if found is None:
+        return UNKNOWN
+    if found.n == 1:
+        return "n 1"
+    low, high = time(found.min), time(found.max)
+    if low.split()[-1] == high.split()[-1]:
+        low = low.split()[0]
+    return f"{low}–{high}, n {found.n:,}"
+
+
+def spread_of(samples: Samples | None) -> Spread | None:
+    """The spread of what was measured, None where nothing was."""
+    return spread(samples.values) if samples is not None else None
+
+
+def memory(count: int | None) -> str:
+    """Bytes in decimal units."""
+    if count is None:
+        return UNKNOWN
+    return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
+
+
+def percent(share: float | None) -> str:
+    """A share as a percentage."""
+    return UNKNOWN if share is None or share != share else f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"
+
+
+def device(found: Device) -> str:
+    """A device's name as people say it."""
+    return found.name if found.kind == "gpu" else f"CPU ({found.name})"
+
+
+def where(manifest: Manifest, *, recorded: bool) -> str:
+    """ "Recorded on NVIDIA H200" or "Live on CPU (...)": where a run's numbers come from."""
+    return f"{'Recorded' if recorded else 'Live'} on {device(manifest.device)}"
+
+
+def origin(manifest: Manifest) -> str:
+    """Driver, versions and date of a run in one line."""
+    versions = manifest.versions
+    parts = [
+        f"driver {manifest.device.driver}" if manifest.device.driver else None,
+        *(
+            f"{name.replace('_', '-')} {versions[name]}"
+            for name in ("torch", "triton", "liger_kernel")
+            if versions.get(name)
+        ),
+        f"Python {versions['python']}" if versions.get("python") else None,
+        manifest.created[:16].replace("T", " ") + " UTC",
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def clock_range(samples: Sequence[ClockSample]) -> str:
+    """The SM clock from its lowest to its highest reading."""
+    known = [sample.sm_mhz for sample in samples if sample.sm_mhz is not None]
+    if not known:
+        return UNKNOWN
+    low, high = min(known), max(known)
+    return f"{low:,} MHz" if low == high else f"{low:,}–{high:,} MHz"
+
+
+def throttle(samples: Sequence[ClockSample]) -> str:
+    """What held the clocks down at any of the readings, in words."""
+    if not samples:
+        return "throttling unknown"
+    reasons = 0
+    for sample in samples:
+        if sample.throttle_reasons is None:
+            return "throttling unknown"
+        reasons |= sample.throttle_reasons
+    words = throttle_words(reasons)
+    return "held down by " + ", ".join(words) if words else "not held down"
+
+
+def recorded_help(recorded: bool) -> str:
+    """What "recorded" or "live" means."""
+    return explain("recorded" if recorded else "live")
+
+
+def layer(workload: Workload) -> str:
+    """The layer's title."""
+    return layer_of(workload).title
+
+
+def backend(workload: Workload) -> str:
+    """The backend's title."""
+    return backend_of(workload).title
+
+
+def fields(workload: Workload) -> str:
+    """Sizes, flags, number format and passes of a workload, the sizes by their titles."""
+    titles = {size.name: size.title.lower() for size in layer_of(workload).sizes}
+    parts = [f"{titles[name]} **{value:,}**" for name, value in workload.sizes]
+    parts += [f"{'with' if on else 'without'} {name}" for name, on in workload.flags]
+    parts += [workload.dtype, PASSES[workload.passes].lower(), f"{workload.steps} profiled steps"]
+    return " · ".join(parts)
+
+
+def sizes(workload: Workload) -> str:
+    """ "64 × 128 × 768 × 3,072"."""
+    return " × ".join(f"{size:,}" for _, size in workload.sizes)
+
+
+def one_line(manifest: Manifest, *, recorded: bool) -> str:
+    """A run among others of the same workload: where, when, on which torch."""
+    state = "" if manifest.answers else f", {'throttled' if manifest.throttled else manifest.status}"
+    version = manifest.versions.get("torch") or UNKNOWN
+    return (
+        f"{where(manifest, recorded=recorded)}, {manifest.created[:16].replace('T', ' ')} UTC, torch {version}{state}"
+    )

@@ -1,0 +1,131 @@
+"""Finding runs: by workload first, then by device and age; failed, throttled and unsettled ones never answer."""
+
+import threading
+
+import pytest
+
+from core.store.manifest import ClockSample, Failure
+from core.store.runfile import RunFileError
+from core.store.store import Store, safe_name
+from core.workload import make
+from tests.runs import CPU, H200, manifest, run_file
+
+LINEAR = {"layer": "linear"}
+
+
+@pytest.fixture
+def store(tmp_path):
+    (tmp_path / "recordings").mkdir()
+    return Store(tmp_path / "home", tmp_path / "recordings")
+
+
+def record(store, run_id, **changes):
+    (store.recordings / f"{run_id}.run.zip").write_bytes(run_file(run_id, **changes))
+
+
+def ids(entries):
+    return [entry.manifest.id for entry in entries]
+
+
+def test_an_empty_store(store):
+    assert store.entries() == ()
+    assert store.get("x") is None
+    assert store.answers(make(LINEAR)) == ()
+    assert store.nearest(make(LINEAR)) == ()
+
+
+def test_this_device_comes_first_then_gpus_then_the_newest(store):
+    record(store, "old-h200", created="2026-01-01T00:00:00+00:00")
+    record(store, "new-h200", created="2026-02-01T00:00:00+00:00")
+    store.add(run_file("mine", device=CPU, created="2026-01-15T00:00:00+00:00"))
+    assert ids(store.answers(make(LINEAR), CPU)) == ["mine", "new-h200", "old-h200"]
+    assert ids(store.answers(make(LINEAR), H200)) == ["new-h200", "old-h200", "mine"]
+    assert ids(store.answers(make(LINEAR))) == ["new-h200", "old-h200", "mine"]
+    assert [entry.recorded for entry in store.answers(make(LINEAR), CPU)] == [False, True, True]
+
+
+def test_a_laptop_on_another_torch_finds_the_recording(store):
+    record(store, "h200", versions={"torch": "2.11.0+cu130"})
+    assert ids(store.answers(make(LINEAR), CPU)) == ["h200"]
+
+
+def test_runs_that_answer_nothing_are_kept_and_listed(store):
+    held = ClockSample(0.0, 1600, None, None, None, 0x4)
+    store.add(run_file("failed", status="failed", failure=Failure("k", "s")))
+    store.add(run_file("unsettled", status="unsettled"))
+    store.add(run_file("throttled", window_clocks=(held,)))
+    store.add(run_file("later-protocol", protocol=manifest().protocol.__class__(steps=20, version=99)))
+    assert store.answers(make(LINEAR)) == ()
+    assert len(store.entries()) == 4
+    assert store.get("failed").manifest.failure.sentence == "s"
+
+
+def test_another_workload_is_no_answer_but_may_be_near(store):
+    store.add(run_file("near", fields={"layer": "linear", "batch": 1000}))
+    store.add(run_file("far", fields={"layer": "linear", "batch": 8}))
+    store.add(run_file("other", fields={"layer": "geglu_mlp"}))
+    assert store.answers(make(LINEAR)) == ()
+    assert ids(store.nearest(make(LINEAR))) == ["near", "far", "other"]
+    assert ids(store.nearest(make(LINEAR), limit=1)) == ["near"]
+
+
+def test_running_twice_keeps_both_and_adding_twice_keeps_one(store):
+    first = store.add(run_file("a"))
+    store.add(run_file("b"))
+    before = first.path.read_bytes()
+    store.add(run_file("a", seconds=99.0))
+    assert first.path.read_bytes() == before
+    assert len(store.entries()) == 2
+
+
+def test_files_that_are_no_runs_are_passed_over_and_named(store):
+    store.add(run_file("good"))
+    (store.home / "runs" / "bad.run.zip").write_bytes(b"junk")
+    assert ids(store.entries()) == ["good"]
+    assert [path.name for path in store.unreadable()] == ["bad.run.zip"]
+    with pytest.raises(RunFileError):
+        store.add(b"junk")
+
+
+def test_a_changed_file_is_read_again_and_a_deleted_one_is_gone(store):
+    entry = store.add(run_file("a"))
+    assert ids(store.entries()) == ["a"]
+    entry.path.write_bytes(run_file("renamed", seconds=123456.0))
+    assert ids(store.entries()) == ["renamed"]
+    entry.path.unlink()
+    assert store.entries() == ()
+
+
+def test_tables_are_made_once_and_opened_again(store):
+    entry = store.add(run_file("a"))
+    tables = store.tables(entry)
+    assert tables.events.num_rows == 8
+    made = list((store.home / "tables").rglob("*.arrow"))
+    stamp = made[0].stat().st_mtime_ns
+    assert store.tables(entry).events.equals(tables.events)
+    assert made[0].stat().st_mtime_ns == stamp
+    store.add(run_file("failed", status="failed"))
+
+
+def test_a_damaged_table_cache_is_made_anew(store):
+    entry = store.add(run_file("a"))
+    store.tables(entry)
+    next((store.home / "tables").rglob("*.arrow")).write_bytes(b"half a file")
+    assert store.tables(entry).events.num_rows == 8
+
+
+def test_an_id_from_a_stranger_stays_inside_the_store(store):
+    entry = store.add(run_file("../../../etc/passwd"))
+    assert entry.path.parent == store.home / "runs"
+    assert safe_name("../a b/ü") == "___a_b_ü"
+
+
+def test_many_threads_may_ask_at_once(store):
+    for number in range(20):
+        store.add(run_file(f"run-{number}"))
+    found, threads = [], [threading.Thread(target=lambda: found.append(len(store.entries()))) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [20] * 8
