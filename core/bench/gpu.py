@@ -15,10 +15,11 @@ from typing import Any, TypeVar
 import pynvml
 import torch
 
-from core.store.manifest import ClockSample, Process
+from core.store.manifest import ClockSample, Process, is_throttled
 
 T = TypeVar("T")
 SAMPLE_EVERY_S = 0.05
+RECOVERY_S = 5.0
 
 
 @contextlib.contextmanager
@@ -65,6 +66,13 @@ def clocks_now() -> tuple[ClockSample, ...]:
         return ()
 
 
+def wait_for_clocks() -> None:
+    """Waits a few seconds at most until nothing holds the clocks down: the load of an earlier run does for a while."""
+    deadline = time.perf_counter() + RECOVERY_S
+    while any(is_throttled(sample) for sample in clocks_now()) and time.perf_counter() < deadline:
+        time.sleep(SAMPLE_EVERY_S)
+
+
 class ClockLoop:
     """Reads the clocks every 50 ms in a thread beside a measured loop. Use as a context; then see `samples`, `why`."""
 
@@ -101,6 +109,8 @@ def other_processes() -> tuple[Process, ...] | None:
             running = pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)
     except pynvml.NVMLError:
         return None
+    if running and os.getpid() not in {p.pid for p in running}:
+        return None  # in a container NVML may tell the host's process ids: which of them is this one?
     return tuple(Process(p.pid, p.usedGpuMemory) for p in running if p.pid != os.getpid())
 
 

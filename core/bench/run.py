@@ -74,7 +74,7 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
 
 
 def _measure(workload: Workload, protocol: Protocol, device: str, report: Report, measured: _Measured) -> None:
-    stages = protocol.cold_compiles + protocol.fresh_process_compiles + 6
+    stages = protocol.cold_compiles + protocol.fresh_process_compiles + 7
     since, current = time.perf_counter(), ""
 
     def say(text: str) -> None:
@@ -135,6 +135,9 @@ def _window(
     say: Callable[[str], None],
     measured: _Measured,
 ) -> None:
+    if device == "cuda":
+        say("Waiting until nothing holds the clocks down")
+        gpu.wait_for_clocks()
     say(f"Warming up, then profiling {protocol.steps} steps")
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()

@@ -81,7 +81,7 @@ def _open(source: Path | bytes) -> zipfile.ZipFile:
     try:
         return zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
     except FileNotFoundError as error:
-        raise RunFileError(f"There is no file {Path(str(source))}; check the path.") from error
+        raise RunFileError(f"There is no file {error.filename}; check the path.") from error
     except _DAMAGE as error:
         raise RunFileError(
             "The file is not a run (a zip with a manifest) or is damaged; fetch or record it again."
