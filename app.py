@@ -44,13 +44,6 @@ def _ways_in() -> None:
     st.page_link("pages/1_Explore.py", label="Or explore with sizes of your own", icon=":material/tune:")
 
 
-@st.fragment(run_every=1.0)
-def _waiting() -> None:
-    if session.machine() is not None or session.machine_problem():
-        st.rerun(scope="app")
-    st.caption("The worker is starting: it imports torch and looks at this machine ...")
-
-
 def _machine() -> None:
     st.subheader("On this machine", anchor=False)
     problem = session.machine_problem()
@@ -59,7 +52,7 @@ def _machine() -> None:
         return
     machine = session.machine()
     if machine is None:
-        _waiting()
+        session.wait_for_machine("The worker is starting: it imports torch and looks at this machine ...")
         return
     device = machine.device
     facts = [

@@ -39,7 +39,7 @@ def show(workload: Workload, *, answered: bool, live: bool) -> None:
         return
     machine = session.machine()
     if machine is None:
-        _wait_for_machine()
+        session.wait_for_machine("Live runs: the worker is starting (it imports torch and looks at this machine) ...")
         return
     _offer(workload, machine, answered=answered, live=live)
 
@@ -130,14 +130,6 @@ def _log(text: str) -> None:
     if text.strip():
         with st.expander("Log"):
             st.code(text[-6000:], language="text")
-
-
-@st.fragment(run_every=_POLL_S)
-def _wait_for_machine() -> None:
-    problem = session.machine_problem()
-    if session.machine() is not None:
-        st.rerun(scope="app")
-    st.caption(problem or "Live runs: the worker is starting (it imports torch and looks at this machine) ...")
 
 
 def _duration(seconds: float) -> str:

@@ -81,35 +81,63 @@ def submit_run(workload: Workload, protocol: Protocol) -> str:
     return str(_engine().submit("core.bench.tasks:run_workload", order, key=key, title=workload.title))
 
 
+@dataclass
+class _Look:
+    """The job that looks at this machine; it also warms the worker up. None until somebody has waited for it."""
+
+    job_id: str | None = None
+    found: Machine | None = None
+    problem: str | None = None
+
+
 @st.cache_resource
-def _look_job() -> str:
-    return str(_engine().submit("core.bench.tasks:look", b"", key="look", title="Looking at this machine"))
+def _look() -> _Look:
+    return _Look()
+
+
+def start_worker() -> None:
+    """Starts the worker, which imports torch and looks at this machine.
+
+    Called once a page stands in a browser and waits: on a small machine the import would slow the first page down.
+    """
+    look = _look()
+    if can_run() and look.job_id is None:
+        look.job_id = _engine().submit("core.bench.tasks:look", b"", key="look", title="Looking at this machine")
 
 
 def machine() -> Machine | None:
-    """What this machine is, None while the worker is still starting (or where there is none, or it failed)."""
-    if not can_run():
-        return None
-    known = _engine().job(_look_job())
-    if known is None or known.state in ("crashed", "timed_out", "cancelled"):
-        _look_job.clear()
-        return None
-    return _decoded(known.result) if known.result is not None else None
+    """What this machine is, None while that is not known yet (or where there is no worker, or it failed)."""
+    look = _look()
+    if look.found is None and look.job_id is not None:
+        job = _engine().job(look.job_id)
+        if job is not None and job.result is not None:
+            look.found, look.problem = msgspec.json.decode(job.result, type=Machine), None
+        elif job is None or job.failure is not None:
+            look.job_id, look.problem = (
+                None,
+                job.failure.sentence if job is not None and job.failure is not None else None,
+            )
+    return look.found
 
 
 def machine_problem() -> str | None:
-    """Why the worker could not be started, None where it could or is still starting."""
+    """Why there is no worker, None where there is one or it is still starting."""
     if not can_run():
         return (
             "This is the small install: it shows recordings and runs nothing. For live runs, install torch: make run."
         )
-    known = _engine().job(_look_job())
-    return known.failure.sentence if known is not None and known.failure is not None else None
+    return _look().problem
 
 
-@st.cache_data(show_spinner=False)
-def _decoded(data: bytes) -> Machine:
-    return msgspec.json.decode(data, type=Machine)
+@st.fragment(run_every=0.5)
+def wait_for_machine(sentence: str) -> None:
+    """Says that the worker is starting, and draws the page anew once it has. A fragment, on a clock of its own."""
+    if st.session_state.get("machine:waiting"):
+        start_worker()
+    st.session_state["machine:waiting"] = True
+    if machine() is not None:
+        st.rerun(scope="app")
+    st.caption(machine_problem() or sentence)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
