@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from core.shipped import FRESH_PROCESS_COMPILES, shipped_workloads
+from core.shipped import fresh_process_compiles, shipped_workloads
 from core.store.manifest import protocol_for
 from core.store.runfile import RunFileError
 from core.store.store import Entry, Store, default_home
@@ -61,7 +61,6 @@ def _record(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise WorkloadError("Recording needs torch, which is not installed here; run make setup first.")
     workloads = _workloads(options)
-    fresh = options.fresh if options.fresh is not None else FRESH_PROCESS_COMPILES if options.shipped else 0
     store = Store(default_home())
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
@@ -72,6 +71,9 @@ def _record(options: argparse.Namespace) -> int:
         if options.shipped and store.answers(workload):
             print("    already recorded")
             continue
+        fresh = (
+            options.fresh if options.fresh is not None else fresh_process_compiles(workload) if options.shipped else 0
+        )
         entry = _record_one(workload, fresh, store, options.out)
         print(f"    {_line(entry)}\n    {entry.path}", flush=True)
         failed += entry.manifest.status == "failed"

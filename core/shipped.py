@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from core.backends import BACKENDS
-from core.workload import PASSES, STEPS_ARTICLE, Workload, from_preset, layer_of, presets, with_changes
+from core.workload import PASSES, STEPS_ARTICLE, STEPS_DEFAULT, Workload, from_preset, layer_of, presets, with_changes
 
-#: Compiles in processes of their own that a shipped recording holds, beside those in the warm worker.
+#: Compiles in processes of their own, beside those in the warm worker: on request, and in shipped recordings.
 FRESH_PROCESS_COMPILES = 3
+
+
+def fresh_process_compiles(workload: Workload) -> int:
+    """How many a shipped recording holds: the article's three steps show its profile, and repeat none of the compiles."""
+    return FRESH_PROCESS_COMPILES if workload.steps == STEPS_DEFAULT else 0
 
 
 def shipped_workloads() -> tuple[Workload, ...]:

@@ -19,7 +19,7 @@ import msgspec
 from core.analysis.busy import step_windows
 from core.analysis.kernels import kernel_table
 from core.analysis.spread import Spread, spread
-from core.bench import inductor
+from core.bench import torch_internals
 from core.bench.build import Built, step_of
 from core.bench.timing import Step, settled_window, warm_up
 from core.store.manifest import Compile, Protocol, TunedKernel
@@ -30,15 +30,15 @@ _FRESH_TIMEOUT_S = 300
 _compiles_in_process = 0
 
 
-def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, inductor.Observation]:
-    """Compiles by a first call. The caller holds `inductor.cold()` open for as long as it uses the step.
+def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, torch_internals.Observation]:
+    """Compiles by a first call. The caller holds `torch_internals.cold()` open for as long as it uses the step.
 
     The row says "first" where nothing had been compiled in this process before.
     """
     global _compiles_in_process
     process = "warm" if _compiles_in_process else "first"
     step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
-    with inductor.observe() as seen:
+    with torch_internals.observe() as seen:
         start = time.perf_counter()
         warm_up(step, device, calls=1)
         first_call_s = time.perf_counter() - start
@@ -82,7 +82,7 @@ def with_true_times(row: Compile, tables: Tables) -> Compile:
 
 def profiled_compile(workload: Workload, built: Built, device: str, protocol: Protocol) -> Compile:
     """One cold compile, profiled for its kernels' true times, then thrown away."""
-    with inductor.cold():
+    with torch_internals.cold():
         step, row, _ = cold_compile(workload, built, device)
         warm_up(step, device, protocol.warmup_calls)
         _, tables, _, _ = settled_window(step, device, workload.label, protocol)

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from core.bench import compiling, failures, gpu, inductor, machine, timing
+from core.bench import compiling, failures, gpu, machine, timing, torch_internals
 from core.bench.build import Built, build, numeric_errors, step_of
 from core.store import runfile
 from core.store.manifest import Compile, Manifest, Protocol
@@ -85,6 +85,7 @@ def _measure(workload: Workload, protocol: Protocol, device: str, report: Report
         report(text, len(measured.stages_s), stages)
 
     say("Building the layer on the device")
+    held_bytes = torch.cuda.memory_allocated() if device == "cuda" else 0
     built = build(workload, device)
     with contextlib.ExitStack() as stack:
         if backend_of(workload).compiles:
@@ -92,6 +93,8 @@ def _measure(workload: Workload, protocol: Protocol, device: str, report: Report
         else:
             step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
         _window(workload, protocol, device, step, say, measured)
+        if device == "cuda":
+            measured.fields["peak_memory_bytes"] = torch.cuda.max_memory_allocated() - held_bytes
         _unprofiled(workload, built, device, step, say, measured)
     rows, notes = compiling.in_fresh_processes(
         workload,
@@ -119,7 +122,7 @@ def _compile(
         if measured.compiles[-1].process == "first":
             measured.compiles.append(compiling.profiled_compile(workload, built, device, protocol))
     say(f"Cold compile {protocol.cold_compiles} of {protocol.cold_compiles}, the one that is shown")
-    stack.enter_context(inductor.cold())
+    stack.enter_context(torch_internals.cold())
     step, row, seen = compiling.cold_compile(workload, built, device)
     measured.compiles.append(replace(row, shown=True))
     measured.code = seen.code
@@ -150,7 +153,6 @@ def _window(
         "profile_attempts": attempts,
         "settled_why": why,
         "window_clocks": before + after,
-        "peak_memory_bytes": torch.cuda.max_memory_allocated() if device == "cuda" else None,
         "other_processes": gpu.other_processes() if device == "cuda" else None,
     }
     if measured.compiles:
@@ -167,15 +169,16 @@ def _unprofiled(
 ) -> None:
     say("Timing steps without the profiler")
     measured.fields["step_us"] = timing.step_times(step, device)
-    say("Repeating steps for over a second, reading the clocks")
-    measured.fields["load"] = timing.load(step, device)
+    say("Replaying as a CUDA graph")
+    measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
     say("Comparing with eager fp32")
     try:
         measured.fields["errors"] = numeric_errors(workload, built, step, device)
     except torch.OutOfMemoryError:
         measured.notes.append("The fp32 reference did not fit into memory, so the numeric error is unknown.")
-    say("Replaying as a CUDA graph")
-    measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
+    # Last, for it heats the card up: what came after it would be measured at lower clocks.
+    say("Repeating steps for over a second, reading the clocks")
+    measured.fields["load"] = timing.load(step, device)
 
 
 def _release(workload: Workload, device: str, *, context_lost: bool) -> None:
@@ -184,4 +187,5 @@ def _release(workload: Workload, device: str, *, context_lost: bool) -> None:
         torch.compiler.reset()
     gc.collect()
     if device == "cuda" and not context_lost:
+        torch_internals.clear_workspaces()
         torch.cuda.empty_cache()

@@ -11,7 +11,7 @@ import torch
 from core.analysis.operators import operator_table
 from core.analysis.steps import settled
 from core.bench import build as build_module
-from core.bench import compiling, failures, inductor, machine
+from core.bench import compiling, failures, machine, torch_internals
 from core.bench.run import run
 from core.store.manifest import protocol_for
 from core.store.runfile import read_code, read_manifest, read_trace_bytes
@@ -180,7 +180,7 @@ def test_the_observer_leaves_pytorch_as_it_found_it():
     from torch._inductor.runtime.triton_heuristics import CachingAutotuner
 
     before = (config.trace.provenance_tracking_level, CachingAutotuner.benchmark_all_configs)
-    with pytest.raises(ZeroDivisionError), inductor.observe():
+    with pytest.raises(ZeroDivisionError), torch_internals.observe():
         _ = 1 / 0
     assert (config.trace.provenance_tracking_level, CachingAutotuner.benchmark_all_configs) == before
 

@@ -1,4 +1,4 @@
-"""What torch.compile did, seen from inside: the one module that touches private PyTorch APIs.
+"""The one module that touches private PyTorch APIs: what torch.compile did, seen from inside, and cuBLAS's workspaces.
 
 Every reading degrades to "unknown" (None or empty) where a PyTorch version lacks the name it stands on; the names used
 here exist in torch 2.11 and 2.13.
@@ -51,6 +51,16 @@ class Observation:
     sources: list[KernelSource] = field(default_factory=list)
     code: dict[str, str] = field(default_factory=dict)
     graph_breaks: int | None = None
+
+
+def clear_workspaces() -> None:
+    """Frees what cuBLAS holds for each stream it was ever used on: it would count as memory of the next run.
+
+    Without that API the memory stays, and so does the count.
+    """
+    clear = getattr(torch._C, "_cuda_clearCublasWorkspaces", None)
+    if clear is not None:
+        clear()
 
 
 @contextlib.contextmanager
