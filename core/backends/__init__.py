@@ -1,12 +1,14 @@
-"""The backends that can carry a layer out: one file each. A new one is its file and its line in BACKENDS."""
+"""The backends that can carry a layer out: one file each. A new one is its file and its name in FILES."""
 
-from core.backends import compile, eager, liger
+from importlib import import_module
+
 from core.backends.spec import Backend, Option
 
-BACKENDS: tuple[Backend, ...] = (
-    eager.BACKEND,
-    compile.BACKEND,
-    liger.BACKEND,
+FILES = (
+    "eager",
+    "compile",
+    "liger",
 )
+BACKENDS: tuple[Backend, ...] = tuple(import_module(f"core.backends.{name}").BACKEND for name in FILES)
 
 __all__ = ["BACKENDS", "Backend", "Option"]

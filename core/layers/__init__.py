@@ -1,11 +1,13 @@
-"""The layers that can be run: one file each. A new one is its file and its line in LAYERS."""
+"""The layers that can be run: one file each. A new one is its file and its name in FILES."""
 
-from core.layers import geglu_mlp, linear
+from importlib import import_module
+
 from core.layers.spec import Cost, Flag, Layer, Preset, Size
 
-LAYERS: tuple[Layer, ...] = (
-    linear.LAYER,
-    geglu_mlp.LAYER,
+FILES = (
+    "linear",
+    "geglu_mlp",
 )
+LAYERS: tuple[Layer, ...] = tuple(import_module(f"core.layers.{name}").LAYER for name in FILES)
 
 __all__ = ["LAYERS", "Cost", "Flag", "Layer", "Preset", "Size"]

@@ -1,0 +1,86 @@
+"""The registries: a new layer or backend is one file and one name, and shows up everywhere by itself."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from core.backends import BACKENDS
+from core.layers import LAYERS
+from core.shipped import shipped_workloads
+
+ROOT = Path(__file__).resolve().parents[1]
+LAYER = '''"""x * x."""
+from core.layers.spec import Cost, Layer, Preset, Size
+
+
+def build(sizes, flags, dtype, device):
+    import torch
+
+    class Square(torch.nn.Module):
+        def forward(self, x):
+            return x * x
+
+    return Square(), (torch.randn(sizes["width"], dtype=dtype, device=device),)
+
+
+def cost(sizes, flags, element_bytes):
+    return Cost(sizes["width"], 1, element_bytes, 0, element_bytes)
+
+
+LAYER = Layer("square", "Square", "x times x.", "square", (Size("width", "Width", 16, "Elements."),), build, cost,
+              presets=(Preset("99_square", "99_square: a dummy", backend="twice"),))
+'''
+BACKEND = '''"""Eager, twice."""
+from core.backends.spec import Backend
+
+
+def apply(module, options):
+    return lambda *inputs: module(*inputs) + module(*inputs)
+
+
+BACKEND = Backend("twice", "Twice", "Each call runs the layer twice.", apply)
+'''
+
+
+def test_names_are_unique_and_fit_into_links():
+    for registry in (LAYERS, BACKENDS):
+        names = [one.name for one in registry]
+        assert len(set(names)) == len(names)
+        assert all(name.isidentifier() for name in names)
+    presets = [preset.name for layer in LAYERS for preset in layer.presets]
+    assert len(set(presets)) == len(presets)
+
+
+@pytest.fixture
+def with_dummies(tmp_path):
+    """A copy of the code with a layer and a backend more: a file and a name each."""
+    shutil.copytree(ROOT / "core", tmp_path / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    for room, last, name, text in (("layers", "geglu_mlp", "square", LAYER), ("backends", "liger", "twice", BACKEND)):
+        (tmp_path / "core" / room / f"{name}.py").write_text(text)
+        registry = tmp_path / "core" / room / "__init__.py"
+        registry.write_text(registry.read_text().replace(f'    "{last}",\n', f'    "{last}",\n    "{name}",\n'))
+    return tmp_path
+
+
+def test_a_dummy_layer_on_a_dummy_backend_runs(with_dummies, home):
+    done = subprocess.run(
+        [sys.executable, "-m", "core", "record", "--preset", "99_square", "dtype=fp32", "passes=fwd_bwd"],
+        cwd=with_dummies,
+        env=os.environ | {"FUSIONSCOPE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "Square, width 16, fp32, forward + backward, Twice" in done.stdout
+
+
+def test_every_layer_is_shipped_on_every_backend_that_applies():
+    shipped = {(workload.layer, workload.backend) for workload in shipped_workloads()}
+    for layer in LAYERS:
+        for backend in BACKENDS:
+            applies = backend.twin is None or backend.twin in layer.twins
+            assert ((layer.name, backend.name) in shipped) == applies
