@@ -93,7 +93,7 @@ def _title(entry: Entry) -> None:
     workload = manifest.workload
     st.header(f"{words.layer(workload)}, {words.backend(workload)}", anchor=False)
     st.markdown(words.fields(workload))
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="origin"):
         st.badge(
             words.where(manifest, recorded=entry.recorded),
             icon=":material/save:" if entry.recorded else ":material/sensors:",

@@ -60,6 +60,25 @@ def kernel_table(
     return pd.DataFrame(table, columns=list(COLUMNS)).astype(dict.fromkeys(_NUMBERS, "Int64"))
 
 
+def launch_notes(tables: Tables, rows: np.ndarray) -> dict[int, str]:
+    """What the trace says of the launch of each GPU event among the rows: grid, block, registers, shared memory."""
+    events = tables.events
+    grid, grids = codes(events, "grid")
+    block, blocks = codes(events, "block")
+    registers, shared = column(events, "registers"), column(events, "shared_memory_bytes")
+    found = {}
+    for row in rows.tolist():
+        parts = [
+            f"grid {grids[grid[row]]}" if grid[row] >= 0 else "",
+            f"block {blocks[block[row]]}" if block[row] >= 0 else "",
+            f"{registers[row]} registers a thread" if registers[row] >= 0 else "",
+            f"{shared[row]:,} bytes of shared memory" if shared[row] >= 0 else "",
+        ]
+        if text := ", ".join(part for part in parts if part):
+            found[row] = text
+    return found
+
+
 def times(times_us: np.ndarray, total_us: float) -> dict[str, Any]:
     """n, median, extremes, quartiles and sum of times in us, and their share of total_us."""
     found = spread(times_us)

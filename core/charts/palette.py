@@ -42,8 +42,9 @@ class Look:
     ground: str
 
 
+# The ground and the text are those of .streamlit/config.toml.
 LIGHT = Look(text="#1f2733", faint="#5b6675", grid="#e3e8ef", mark="#b3003c", ground="#ffffff")
-DARK = Look(text="#e8edf4", faint="#9aa7b8", grid="#2a3240", mark="#ff6b9a", ground="#0e1117")
+DARK = Look(text="#e8edf4", faint="#9aa7b8", grid="#2a3240", mark="#ff6b9a", ground="#10141b")
 
 
 def look(dark: bool) -> Look:

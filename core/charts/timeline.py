@@ -6,6 +6,7 @@ whose strength is how much of it is filled.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,15 +35,24 @@ class Window:
     origin_ns: int
 
 
-def timeline(spans: Spans, view: View, window: Window, *, chain: Chain | None = None, dark: bool) -> go.Figure:
-    """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind].
+def timeline(
+    spans: Spans,
+    view: View,
+    window: Window,
+    *,
+    notes: Mapping[int, str] | None = None,
+    chain: Chain | None = None,
+    dark: bool,
+) -> go.Figure:
+    """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind, note].
 
-    `chain` lights up those events, dims the others and joins them by a line.
+    `notes` maps event rows to what else their hover says. `chain` lights up those events, dims the others and joins them
+    by a line.
     """
     figure = base_figure(dark=dark)
     lit = np.isin(spans.row, chain.rows) if chain else np.ones(len(spans.row), bool)
     _add_raster(figure, spans, view, window, dimmed=chain is not None, dark=dark)
-    _add_bars(figure, spans, view.rows, window, lit, chosen=chain is not None, dark=dark)
+    _add_bars(figure, spans, view.rows, window, lit, notes or {}, chosen=chain is not None, dark=dark)
     if chain is not None:
         _add_joins(figure, spans, chain, window, dark=dark)
     unit, scale = axis_unit(window)
@@ -110,6 +120,7 @@ def _add_bars(
     rows: np.ndarray,
     window: Window,
     lit: np.ndarray,
+    notes: Mapping[int, str],
     *,
     chosen: bool,
     dark: bool,
@@ -127,6 +138,8 @@ def _add_bars(
         names = [spans.names[code] for code in spans.name[index]]
         kinds = [spans.lane_kinds[lane] for lane in spans.lane[index]]
         start_us = (spans.start_ns[index] - window.origin_ns) / 1e3
+        rows_here = spans.row[index].tolist()
+        told = [f"<br>{notes[row]}" if row in notes else "" for row in rows_here]
         figure.add_trace(
             go.Bar(
                 orientation="h",
@@ -134,9 +147,7 @@ def _add_bars(
                 x=spans.dur_ns[index] / scale,
                 y=spans.lane[index],
                 width=0.86,
-                customdata=list(
-                    zip(spans.row[index].tolist(), names, start_us, spans.dur_ns[index] / 1e3, kinds, strict=True)
-                ),
+                customdata=list(zip(rows_here, names, start_us, spans.dur_ns[index] / 1e3, kinds, told, strict=True)),
                 marker={
                     "color": tint,
                     "opacity": 1.0 if is_lit else _DIM,
@@ -149,7 +160,7 @@ def _add_bars(
                 textangle=0,
                 constraintext="none",
                 hovertemplate="<b>%{customdata[1]}</b><br>start %{customdata[2]:,.3f} µs<br>"
-                "duration %{customdata[3]:,.3f} µs<br>%{customdata[4]} lane, click to follow it<extra></extra>",
+                "duration %{customdata[3]:,.3f} µs%{customdata[5]}<br>click to follow it<extra></extra>",
                 # Streamlit sends clicks back as a selection; Plotly must not fade the rest by itself as well.
                 selected={"marker": {"opacity": 1.0 if is_lit else _DIM}},
                 unselected={"marker": {"opacity": 1.0 if is_lit else _DIM}},

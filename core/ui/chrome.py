@@ -8,11 +8,16 @@ from collections.abc import Iterator
 
 import streamlit as st
 
+from core.charts.palette import look
+
 log = logging.getLogger("fusionscope")
 
 _STYLE = """
 <style>
   [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; max-width: 1800px; }
+  /* where the numbers come from stays in sight while the page scrolls */
+  div:has(> .st-key-origin) { position: sticky; top: 0; z-index: 90; background: GROUND; }
+  .st-key-origin { padding: .35rem 0; }
   [data-testid="stMetricValue"] { font-size: 1.7rem; }
   [data-testid="stMetricLabel"] p { font-size: 0.95rem; }
   [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
@@ -23,7 +28,7 @@ _STYLE = """
 def set_up(title: str) -> None:
     """The first call of every page."""
     st.set_page_config(page_title=f"{title} · FusionScope", page_icon="🔬", layout="wide")
-    st.html(_STYLE)
+    st.html(_STYLE.replace("GROUND", look(is_dark()).ground))
     with st.sidebar:
         st.page_link("app.py", label="Home", icon=":material/home:")
         st.page_link("pages/1_Explore.py", label="Explore", icon=":material/search:")

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from core.analysis.busy import gaps
 from core.analysis.headline import step_numbers, step_window_ns
+from core.analysis.kernels import launch_notes
 from core.analysis.links import Chain, chain
 from core.analysis.lod import Spans, query, spans
 from core.charts.timeline import Window, axis_unit, timeline
+from core.glossary import explain
 from core.store.manifest import Manifest
 from core.trace import Tables, event_args
 from core.ui import chrome, legend, link, session, words
@@ -75,10 +79,11 @@ def show(manifest: Manifest, tables: Tables) -> None:
     picked = st.session_state.get(f"timeline:picked:{run}")
     lit = chain(tables, picked) if isinstance(picked, int) and picked < tables.events.num_rows else None
     view = query(found, window.start_ns, window.end_ns)
+    notes = launch_notes(tables, found.row[view.rows])
     holder, chart_key = "timeline-holder", f"timeline-{run}-{step}"
     with st.container(key=holder):
         st.plotly_chart(
-            timeline(found, view, window, chain=lit, dark=chrome.is_dark()),
+            timeline(found, view, window, notes=notes, chain=lit, dark=chrome.is_dark()),
             key=chart_key,
             theme=None,
             on_select=lambda: _clicked(run, chart_key),
@@ -92,6 +97,8 @@ def show(manifest: Manifest, tables: Tables) -> None:
         on_range_change=lambda: _zoomed(view_key, whole),
     )
     legend.show({found.families[code] for code in np.unique(found.family_code)})
+    if "gpu" in found.lane_kinds:
+        _say_gaps(tables, step)
     if lit is None or picked is None:
         st.caption(
             "Drag over the chart to zoom in, double-click to see all again. Click a bar to see what belongs to it: "
@@ -170,6 +177,32 @@ def _clicked(run: str, chart_key: str) -> None:
     points = st.session_state[chart_key]["selection"]["points"]
     rows = [point["customdata"][0] for point in points if isinstance(point.get("customdata"), list)]
     st.session_state[f"timeline:picked:{run}"] = int(rows[0]) if rows else None
+
+
+def _say_gaps(tables: Tables, step: int | None) -> None:
+    """How long the GPU waited between its pieces of work, and before which."""
+    devices = sorted(set(tables.events["device"].drop_null().to_pylist()))
+    found = pd.concat([gaps(tables, device, step=step).assign(device=device) for device in devices])
+    where = "between the steps' GPU work" if step is None else "within the GPU work of this step"
+    if found.empty:
+        st.caption(f"The GPU never waited 1 µs or longer {where}.")
+        return
+    total, longest = words.time(found["dur_us"].sum()), words.time(found["dur_us"].max())
+    title = f"The GPU waited {total} {where}: {len(found)} gaps of 1 µs or more, the longest {longest} (profiled)"
+    with st.expander(title):
+        st.caption(explain("gap") + " Under the profiler launches are slower, so some of it may be the profiler's own.")
+        st.dataframe(
+            found,
+            hide_index=True,
+            key="gaps-table",
+            column_config={
+                "start_us": st.column_config.NumberColumn("Start, µs of the profile", format="%.2f"),
+                "dur_us": st.column_config.NumberColumn("Gap, µs", format="%.2f", help=explain("gap")),
+                "after": st.column_config.TextColumn("After", help=explain("kernel")),
+                "before": st.column_config.TextColumn("Before", help=explain("kernel")),
+                "device": st.column_config.NumberColumn("GPU"),
+            },
+        )
 
 
 def _say_chain(manifest: Manifest, tables: Tables, lit: Chain, picked: int) -> None:

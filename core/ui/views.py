@@ -235,7 +235,8 @@ def code(entry: Entry) -> None:
     generated = [source for source in manifest.sources if source.language != "extern"]
     for source in generated:
         origins = ", ".join(f"`{node}`" for node in source.source_nodes)
-        st.markdown(f"`{source.kernel}` computes {origins or '`' + '`, `'.join(source.aten_ops) + '`'}")
+        operators = ", ".join(f"`{name}`" for name in dict.fromkeys(source.aten_ops))
+        st.markdown(f"`{source.kernel}` computes {origins or operators}", help=f"As Inductor lowered it: {operators}")
     if not generated:
         st.caption("No kernel was generated: every operator has a library kernel of its own.")
     for name, text in runfile.read_code(entry.path).items():

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from core.analysis.kernels import COLUMNS, kernel_table
+from core.analysis.kernels import COLUMNS, kernel_table, launch_notes
 from core.trace import read_trace
 from tests.trace.build import kernel, launch, op, trace, two_steps
 
@@ -85,3 +85,10 @@ def test_no_gpu_work():
     assert found.empty
     assert list(found.columns) == list(COLUMNS)
     assert np.array_equal(found["sum_us"], [])
+
+
+def test_launch_notes_say_what_the_trace_knows():
+    tables = read_trace(trace(*two_steps()))
+    every = launch_notes(tables, np.arange(tables.events.num_rows))
+    assert set(every.values()) and all(text.startswith(("grid", "block")) for text in every.values())
+    assert launch_notes(tables, np.array([], np.int64)) == {}
