@@ -9,28 +9,17 @@ import platform
 import shutil
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import torch
 
 from core.bench import gpu
-from core.store.manifest import Device
+from core.store.manifest import Device, Machine
 from core.workload import DTYPES, Rates
 
 TORCH_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 #: Seconds of one cold compile on an H200 host and on a 2-core CPU; only for estimates shown before a run.
 _COMPILE_S = {"cuda": 1.5, "cpu": 8.0}
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What the worker runs on, and what is missing for some backends. `gaps` maps a backend to a sentence."""
-
-    device: Device
-    versions: dict[str, str | None]
-    rates: Rates
-    gaps: dict[str, str]
 
 
 def torch_device() -> str:

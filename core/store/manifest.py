@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from core.analysis.spread import Spread
-from core.workload import Workload, backend_of
+from core.workload import Rates, Workload, backend_of
 
 FORMAT = 1
 PROTOCOL = 1
@@ -46,6 +46,21 @@ class Device:
     compute_capability: str | None = None
     multiprocessors: int | None = None
     cores: int | None = None
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What a worker runs on, what it was seen to do, and what is missing for some backends: a sentence by their name."""
+
+    device: Device
+    versions: dict[str, str | None]
+    rates: Rates
+    gaps: dict[str, str]
+
+    @property
+    def short(self) -> str:
+        """The device in two words, for a button."""
+        return "this GPU" if self.device.kind == "gpu" else "this CPU"
 
 
 @dataclass(frozen=True)

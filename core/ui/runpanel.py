@@ -9,7 +9,7 @@ import streamlit as st
 
 from core.shipped import FRESH_PROCESS_COMPILES
 from core.store import runfile
-from core.store.manifest import protocol_for
+from core.store.manifest import Machine, protocol_for
 from core.ui import session, words
 from core.workload import Workload, WorkloadError, backend_of, check_fits, estimate
 
@@ -44,7 +44,7 @@ def show(workload: Workload, *, answered: bool, live: bool) -> None:
     _offer(workload, machine, answered=answered, live=live)
 
 
-def _offer(workload: Workload, machine: session.Machine, *, answered: bool, live: bool) -> None:
+def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) -> None:
     gap = machine.gaps.get(workload.backend)
     if gap is not None:
         st.caption(gap)

@@ -13,28 +13,13 @@ import msgspec
 import streamlit as st
 
 from core.store import runfile
-from core.store.manifest import Device, Protocol
+from core.store.manifest import Machine, Protocol
 from core.store.store import Entry, Store, default_home
 from core.trace import Tables
-from core.workload import Rates, Workload
+from core.workload import Workload
 
 log = logging.getLogger("fusionscope")
 RUN_TIMEOUT_S = 1800.0
-
-
-@dataclass(frozen=True)
-class Machine:
-    """What the worker told of itself; the same fields as core.bench.machine.Machine, which imports torch."""
-
-    device: Device
-    versions: dict[str, str | None]
-    rates: Rates
-    gaps: dict[str, str]
-
-    @property
-    def short(self) -> str:
-        """The device in two words, for a button."""
-        return "this GPU" if self.device.kind == "gpu" else "this CPU"
 
 
 @st.cache_resource
