@@ -5,7 +5,7 @@ import streamlit as st
 from core.backends import BACKENDS
 from core.layers import LAYERS
 from core.ui import chrome, link, session, words
-from core.workload import from_preset, presets, with_changes
+from core.workload import from_preset, offers, presets, with_changes
 
 
 def main() -> None:
@@ -30,9 +30,10 @@ def _ways_in() -> None:
         with column.container(border=True, height="stretch"):
             base = from_preset(preset.name)
             st.markdown(f"**{preset.title}**")
-            st.caption(f"{layer.description} Sizes {words.sizes(base)}, {base.dtype}.")
+            st.caption(layer.description)
+            st.caption(words.fields(base))
             for backend in BACKENDS:
-                if backend.twin is None or backend.twin in layer.twins:
+                if offers(preset, backend):
                     workload = with_changes(base, backend=backend.name)
                     st.page_link(
                         "pages/1_Explore.py",

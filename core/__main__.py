@@ -127,7 +127,20 @@ def _summary(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps(found, indent=1))
         return 0
-    print(f"{found['n_kernels']} kernels in {found['n_events']} events, {found['kernel_time_us']} us of kernel time")
+    if found["workload"]:
+        print(
+            f"{found['workload']['layer']} on {found['workload']['backend']}, {found['device']['name']}: {found['status']}"
+        )
+    if found["n_events"] is None:
+        print("no trace")
+    elif found["n_kernels"]:
+        print(
+            f"{found['n_kernels']} kernels in {found['n_events']} events, {found['kernel_time_us']:.3f} us of kernel time"
+        )
+    else:
+        print(
+            f"no GPU kernels in {found['n_events']} events: a profile of CPU work alone, or one that missed the GPU's"
+        )
     for kernel in found["kernels"] or ():
         print(
             f"{kernel['sum_us']:12.3f} us  n {kernel['n']:5d}  median {kernel['median_us']:10.3f} us  {kernel['name'][:100]}"

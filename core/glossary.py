@@ -22,7 +22,7 @@ GLOSSARY: dict[str, str] = {
     "gap": "Time between two pieces of GPU work in which the GPU had nothing to do.",
     "profiled": "Taken while the profiler ran, which makes the CPU side slower; kernels keep their true times.",
     "unprofiled": "Taken without the profiler, so that it shows what a user gets.",
-    "cuda-graph replay": "The step recorded once and replayed by the GPU alone: its time without the CPU's launching.",
+    "cuda-graph replay": "The step captured once and replayed with a single launch: its time without the CPU launching each kernel.",
     "median": "The middle of the measured values: half of them are larger, half smaller.",
     "spread": "From the smallest to the largest measured value.",
     "n": "How many measurements a number stands on.",
@@ -54,6 +54,45 @@ GLOSSARY: dict[str, str] = {
     "warp": "32 threads that run in lockstep.",
     "unsettled": "The profiled steps never all held the same kernels, so this run answers no question.",
 }
+
+
+#: Rows that PyTorch itself puts into a profile, by how their names start.
+_ROWS: tuple[tuple[str, str], ...] = (
+    ("ProfilerStep#", "The profiler's mark around one step; it counts the steps it let pass as well."),
+    (
+        "TorchDynamo Cache Lookup",
+        "Dynamo checks the guards of the code it compiled earlier, to see whether it fits this call.",
+    ),
+    (
+        "Torch-Compiled Region",
+        "Compiled code runs; 0/1 means the first function that Dynamo compiled, in its second version.",
+    ),
+    ("Pregraph bytecode", "Python that Dynamo kept in front of the compiled graph."),
+    ("AOTDispatcher Runtime Wrapper", "AOTAutograd prepares the inputs of the compiled graph, at every call."),
+    ("## Call CompiledFxGraph", "The code that Inductor generated runs and launches its kernels."),
+    ("CompiledFunction", "The compiled graph as one step of autograd."),
+    ("autograd::engine::evaluate_function", "Autograd runs one step of the backward pass."),
+    ("torch::autograd::AccumulateGrad", "Autograd stores a gradient with its parameter."),
+    ("Liger", "The Python function around a hand-written kernel: it prepares the launch, at every call."),
+    ("aten::t", "A view: it swaps the strides of a matrix and moves no data."),
+    ("aten::as_strided", "A view: it gives a tensor other strides and moves no data."),
+    ("aten::_unsafe_view", "A view: it gives a tensor another shape and moves no data."),
+    ("aten::view", "A view: it gives a tensor another shape and moves no data."),
+    ("aten::reshape", "Another shape for the same data; it copies only where strides leave no other way."),
+    ("aten::transpose", "A view: it swaps two strides and moves no data."),
+    ("aten::empty", "Takes memory from PyTorch's allocator, and fills it with nothing."),
+    ("aten::addmm", "A matrix product with a bias added, by one library kernel."),
+    ("aten::mm", "A matrix product, by one library kernel."),
+)
+
+
+def explain_row(name: str) -> str | None:
+    """The sentence for a row of a profile, None where it has none."""
+    return next((sentence for start, sentence in _ROWS if name == start or _starts(name, start)), None)
+
+
+def _starts(name: str, start: str) -> bool:
+    return name.startswith(start) and not start.startswith("aten::")
 
 
 def explain(word: str) -> str:

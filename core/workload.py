@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from core.backends import BACKENDS, Backend
@@ -19,6 +19,11 @@ STEPS_ARTICLE = 3
 STEPS_MAX = 200
 SIZE_MAX = 1 << 24
 SEED_MAX = (1 << 31) - 1
+
+#: For estimates: calls beside the profiled ones, cold compiles of a run, and what a new process with torch takes to start.
+_CALLS = 40
+_COMPILES = 3
+_PROCESS_S = 10.0
 
 _LAYERS = {layer.name: layer for layer in LAYERS}
 _BACKENDS = {backend.name: backend for backend in BACKENDS}
@@ -85,14 +90,6 @@ class Estimate:
     compile_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """How many calls and compiles a run makes, for the estimate of its time."""
-
-    calls: int = field(default=60)
-    compiles: int = field(default=3)
-
-
 def layer_of(workload: Workload) -> Layer:
     """The layer a workload names."""
     return _LAYERS[workload.layer]
@@ -106,6 +103,16 @@ def backend_of(workload: Workload) -> Backend:
 def presets() -> tuple[tuple[Layer, Preset], ...]:
     """Every preset with its layer, in registry order."""
     return tuple((layer, preset) for layer in LAYERS for preset in layer.presets)
+
+
+def offers(preset: Preset, backend: Backend) -> bool:
+    """Whether a preset's own card offers the backend: it applies, and no other preset of the same sizes is for it."""
+    own = from_preset(preset.name)
+    if backend.twin is not None and backend.twin not in layer_of(own).twins:
+        return False
+    rivals = [other for _, other in presets() if without_backend(from_preset(other.name)) == without_backend(own)]
+    meant = [other.backend for other in rivals if other.name != preset.name]
+    return backend.name == preset.backend or (preset is rivals[0] and backend.name not in meant)
 
 
 def from_preset(name: str, **changes: Any) -> Workload:
@@ -200,12 +207,13 @@ def cost_of(workload: Workload) -> Cost:
     return layer_of(workload).cost(dict(workload.sizes), dict(workload.flags), DTYPES[workload.dtype])
 
 
-def estimate(workload: Workload, rates: Rates | None = None, bounds: Bounds | None = None) -> Estimate:
+def estimate(workload: Workload, rates: Rates | None = None, *, fresh_processes: int = 0) -> Estimate:
     """What a run is likely to need, from shapes and, where `rates` are known, from what this machine was seen to do.
+    `fresh_processes` is how many of its compiles have a process of their own.
 
     Memory counts the fp32 reference that every run is compared with, which is its high-water mark for half precision.
     """
-    cost, bounds = cost_of(workload), bounds or Bounds()
+    cost = cost_of(workload)
     to_fp32 = 4 // DTYPES[workload.dtype]
     tensors = cost.input_bytes + cost.intermediate_bytes + cost.output_bytes
     gradients = cost.weight_bytes + tensors if workload.passes == "fwd_bwd" else 0
@@ -217,9 +225,11 @@ def estimate(workload: Workload, rates: Rates | None = None, bounds: Bounds | No
     moved = cost.weight_bytes + 2 * tensors
     call_s = factor * max(cost.flops / rates.flops_per_s[workload.dtype], moved / rates.bytes_per_s)
     reference_s = factor * cost.flops / rates.flops_per_s["fp32"]
-    compiles = bounds.compiles if backend_of(workload).compiles else 0
-    compile_s = compiles * rates.compile_s
-    return Estimate(memory, seconds=bounds.calls * call_s + reference_s + compile_s, compile_s=compile_s)
+    compile_s, calls = 0.0, _CALLS + workload.steps
+    if backend_of(workload).compiles:
+        compile_s = _COMPILES * rates.compile_s + fresh_processes * (rates.compile_s + _PROCESS_S)
+        calls += (_COMPILES - 1 + fresh_processes) * workload.steps
+    return Estimate(memory, seconds=calls * call_s + reference_s + compile_s, compile_s=compile_s)
 
 
 def check_fits(workload: Workload, rates: Rates, where: str) -> None:

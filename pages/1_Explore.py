@@ -5,7 +5,7 @@ import streamlit as st
 from core.analysis.headline import headline
 from core.store.manifest import Manifest
 from core.store.store import Entry
-from core.ui import chrome, link, pickers, runpanel, session, timeline, tree, views, words
+from core.ui import chrome, link, pickers, runpanel, session, timeline, views, words
 from core.workload import Workload, WorkloadError, from_preset, make
 
 _SHOWN = "explore:shown"
@@ -104,6 +104,9 @@ def _title(entry: Entry) -> None:
             st.badge("Unsettled", color="orange", help=manifest.settled_why)
         if manifest.throttled:
             st.badge("Clocks held down", color="orange", help=words.throttle(manifest.window_clocks))
+        found = words.spread_of(manifest.step_us)
+        if found is not None and found.is_wide:
+            st.badge("Wide spread", color="orange", help=words.WIDE)
         st.caption(words.origin(manifest))
 
 
@@ -120,8 +123,7 @@ def _not_run_yet(workload: Workload) -> None:
                 manifest = entry.manifest
                 st.page_link(
                     "pages/1_Explore.py",
-                    label=f"{words.where(manifest, recorded=entry.recorded)}: {words.sizes(manifest.workload)}, "
-                    f"{manifest.workload.backend}",
+                    label=words.nearest(manifest, recorded=entry.recorded),
                     query_params=link.to_run(manifest.workload, manifest.id),
                     icon=":material/near_me:",
                 )
@@ -162,7 +164,6 @@ def _show_run(entry: Entry) -> None:
     step = words.spread_of(manifest.step_us)
     found = headline(tables, step.median if step else None)
     views.headline(manifest, found)
-    st.subheader("Timeline", help=words.explain("lane"), anchor="timeline")
     timeline.show(manifest, tables)
     st.subheader("Kernels" if found.has_gpu_work else "Operators", anchor="kernels",
                  help=words.explain("kernel" if found.has_gpu_work else "operator"))  # fmt: skip
@@ -170,8 +171,6 @@ def _show_run(entry: Entry) -> None:
     if manifest.compiles:
         views.compiles(manifest)
         views.code(entry)
-    st.subheader("Dispatch of one step", help=words.explain("dispatch"), anchor="dispatch")
-    tree.show(tables, timeline.selected_step(tables, None) or 0, on_gpu=found.has_gpu_work)
     st.subheader("Details", anchor="details")
     views.details(entry)
 

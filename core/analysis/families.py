@@ -67,7 +67,7 @@ _OPERATOR_RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("copy", r"^aten::(?:copy_|cat|contiguous|clone)$"),
         ("fill", r"^aten::(?:fill_|zero_)$"),
         ("reduction", r"^aten::(?:sum|mean|amax|max|min)$"),
-        ("elementwise", r"^aten::\w*(?:gelu|silu|relu|mul|add|sub|div|tanh|sigmoid|pow)\w*$"),
+        ("elementwise", r"^aten::(?:gelu|silu|relu|mul|add|sub|div|tanh|sigmoid|pow)(?:_|_backward)?$"),
     )
 )
 

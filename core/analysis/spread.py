@@ -17,6 +17,11 @@ class Spread:
     p25: float
     p75: float
 
+    @property
+    def is_wide(self) -> bool:
+        """Whether even the middle half of the sample differs by half: something else was at work on the machine."""
+        return self.p75 > 1.5 * self.p25
+
 
 def spread(values: Sequence[float] | np.ndarray) -> Spread | None:
     """The spread of a one-dimensional sample, None when it is empty."""

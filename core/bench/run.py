@@ -41,10 +41,10 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
     context is lost and only a new process can run again.
     """
     device = machine.torch_device()
-    start = time.perf_counter()
     measured = _Measured()
     failure = None
     with gpu.exclusive(lambda: report("Waiting for another process on this device", 0, 1)):
+        start = time.perf_counter()
         try:
             check_fits(workload, machine.rates(device), "this GPU" if device == "cuda" else "this machine")
             _measure(workload, protocol, device, report, measured)
@@ -169,15 +169,17 @@ def _unprofiled(
 ) -> None:
     say("Timing steps without the profiler")
     measured.fields["step_us"] = timing.step_times(step, device)
-    say("Replaying as a CUDA graph")
+    if device == "cuda":
+        say("Replaying as a CUDA graph")
     measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
     say("Comparing with eager fp32")
     try:
         measured.fields["errors"] = numeric_errors(workload, built, step, device)
     except torch.OutOfMemoryError:
         measured.notes.append("The fp32 reference did not fit into memory, so the numeric error is unknown.")
-    # Last, for it heats the card up: what came after it would be measured at lower clocks.
-    say("Repeating steps for over a second, reading the clocks")
+    if device == "cuda":
+        # Last, for it heats the card up: what came after it would be measured at lower clocks.
+        say("Repeating steps for over a second, reading the clocks")
     measured.fields["load"] = timing.load(step, device)
 
 

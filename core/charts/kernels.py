@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
@@ -17,8 +20,11 @@ def kernel_times(table: pd.DataFrame, *, dark: bool, noun: str = "launch") -> go
     """
     figure = base_figure(dark=dark)
     rows = table.iloc[::-1]  # Plotly stacks categories from the bottom
-    labels = [shorten(name, 46) for name in rows["name"]]
+    labels = [_name(row) for row in rows.itertuples()]
+    ends = np.maximum(rows["median_us"], rows["p75_us"])
     positions = list(range(len(rows)))
+    # A whisker far beyond every median would leave the bars no room.
+    widest = min(float(ends.max()), 4 * float(rows["median_us"].max())) if len(rows) else 1.0
     figure.add_trace(
         go.Bar(
             orientation="h",
@@ -37,26 +43,38 @@ def kernel_times(table: pd.DataFrame, *, dark: bool, noun: str = "launch") -> go
                 "thickness": 1.6,
                 "width": 5,
             },
-            text=[_label(row) for row in rows.itertuples()],
-            textposition="auto",
-            insidetextanchor="start",
-            textangle=0,
-            constraintext="none",
             customdata=rows[["name", "n", "min_us", "max_us"]],
             hovertemplate="<b>%{customdata[0]}</b><br>median %{x:.2f} µs<br>%{customdata[2]:.2f} to %{customdata[3]:.2f} µs"
             "<br>n %{customdata[1]}, profiled<extra></extra>",
         )
     )
-    figure.update_layout(height=96 + 44 * len(rows), bargap=0.28, showlegend=False)
-    figure.update_xaxes(title=f"time of one {noun}, µs (median; whisker: middle half)", rangemode="tozero")
+    figure.add_trace(
+        go.Scatter(
+            mode="text",
+            y=positions,
+            x=np.minimum(ends, widest),
+            text=[f"  {_label(row)}" for row in rows.itertuples()],
+            textposition="middle right",
+            hoverinfo="skip",
+            cliponaxis=False,
+        )
+    )
+    figure.update_layout(height=96 + 48 * len(rows), bargap=0.34, showlegend=False)
+    figure.update_xaxes(title=f"time of one {noun}, µs (median; whisker: middle half)", range=[0, widest * 1.18])
     figure.update_yaxes(tickvals=positions, ticktext=labels, automargin=True)
     return figure
 
 
-def _label(row: object) -> str:
-    """Median, launches a step, and for a compiled kernel how far apart its cold compiles came out."""
-    per_step = getattr(row, "launches_per_step", float("nan"))
-    times = f" × {per_step:g}" if per_step == per_step and per_step != 1 else ""
+def _name(row: Any) -> str:
+    """The kernel's name; for a compiled one, below it, how far apart its cold compiles came out."""
     across = getattr(row, "across", None)
-    compiles = f" (this compile; {across})" if isinstance(across, str) else ""
-    return f"{getattr(row, 'median_us', float('nan')):.1f} µs{times}{compiles}"
+    return shorten(row.name, 44) + (
+        f"<br><span style='font-size: 12px'>{across}</span>" if isinstance(across, str) else ""
+    )
+
+
+def _label(row: Any) -> str:
+    """Median, and launches a step where there are several."""
+    per_step = row.launches_per_step
+    times = f" × {per_step:g}" if per_step == per_step and per_step != 1 else ""
+    return f"{row.median_us:.{1 if row.median_us >= 100 else 2}f} µs{times}"

@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import plotly.graph_objects as go
 
 from core.charts.layout import base_figure
-from core.charts.palette import colour, look
+from core.charts.palette import colour, look, text_on
 
+#: The tuner's two times for a compile are often alike: their marks stand a little apart.
+_APART = 0.16
 _LEFT, _RIGHT = (0.0, 0.6), (0.66, 1.0)
 
 
@@ -39,7 +41,7 @@ def lottery(draws: Sequence[Draw], *, dark: bool) -> go.Figure:
         xaxis={"domain": _LEFT, "title": "true time, µs (profiled)", "rangemode": "tozero"},
         xaxis2={"domain": _RIGHT, "title": "what the tuner saw, µs", "rangemode": "tozero"},
     )
-    figure.update_xaxes(gridcolor=look(dark).grid, zeroline=False)
+    figure.update_xaxes(gridcolor=look(dark).grid, zeroline=False, ticks="outside", tickcolor=look(dark).grid)
     figure.update_yaxes(tickvals=list(range(len(ordered))), ticktext=[draw.label for draw in ordered], automargin=True)
     return figure
 
@@ -54,6 +56,7 @@ def _add_true_times(figure: go.Figure, ordered: Sequence[Draw]) -> None:
             marker={"color": [colour("fused", draw.kernel) for _, draw in known]},
             text=[f"{draw.true_us:.1f} µs · {draw.chosen.rpartition(', ')[0] or draw.chosen}" for _, draw in known],
             textposition="auto",
+            insidetextfont={"color": [text_on(colour("fused", draw.kernel)) for _, draw in known]},
             insidetextanchor="start",
             textangle=0,
             constraintext="none",
@@ -76,7 +79,7 @@ def _add_tuner(figure: go.Figure, ordered: Sequence[Draw], *, dark: bool) -> Non
                 mode="markers",
                 name=name,
                 xaxis="x2",
-                y=[mark[0] for mark in own],
+                y=[mark[0] + (_APART if was_chosen else -_APART) for mark in own],
                 x=[mark[2] for mark in own],
                 marker={"symbol": symbol, "size": 12, "color": theme.mark, "line": {"width": 2, "color": theme.mark}},
                 customdata=[mark[1] for mark in own],

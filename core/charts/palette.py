@@ -61,6 +61,12 @@ def colour(family: str, name: str | None = None) -> str:
     return _mixed(base, "#ffffff", tint) if tint >= 0 else _mixed(base, "#000000", -tint)
 
 
+def text_on(ground: str) -> str:
+    """Dark or light text, whichever reads better on the colour."""
+    red, green, blue = (int(ground[i : i + 2], 16) for i in (1, 3, 5))
+    return "#ffffff" if 0.299 * red + 0.587 * green + 0.114 * blue < 150 else "#10141b"
+
+
 def shorten(name: str, width: int = 44) -> str:
     """A long kernel name cut in the middle: its start says what it is, its end which variant."""
     if len(name) <= width:

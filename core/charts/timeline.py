@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 from core.analysis.links import Chain
 from core.analysis.lod import Spans, View
 from core.charts.layout import base_figure
-from core.charts.palette import FAMILY_COLOURS, colour, look, shorten
+from core.charts.palette import FAMILY_COLOURS, colour, look, shorten, text_on
 
 LANE_PX = 34
 _TEXT_BARS_MAX = 400
@@ -155,7 +155,7 @@ def _add_bars(
                 },
                 text=_fitting(names, spans.dur_ns[index], window) if with_text else None,
                 textposition="inside" if with_text else "none",
-                textfont={"size": 12},
+                textfont={"size": 12, "color": text_on(tint)},
                 insidetextanchor="middle",
                 textangle=0,
                 constraintext="none",

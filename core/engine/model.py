@@ -73,4 +73,4 @@ class WorkerKind:
     what: str
 
 
-KINDS: tuple[WorkerKind, ...] = (WorkerKind(name="gpu", what="the GPU worker"),)
+KINDS: tuple[WorkerKind, ...] = (WorkerKind(name="gpu", what="the worker"),)

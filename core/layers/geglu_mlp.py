@@ -75,7 +75,7 @@ LAYER = Layer(
     cost=cost,
     twins={"liger": build_liger},
     presets=(
-        Preset("03_simple_mlp", "03_simple_mlp: the article's gated MLP", backend="eager"),
-        Preset("03_kernels_mlp", "03_kernels_mlp: the same MLP with Liger's kernel", backend="liger"),
+        Preset("03_simple_mlp", "03_simple_mlp: gated MLP", backend="eager"),
+        Preset("03_kernels_mlp", "03_kernels_mlp: Liger's MLP", backend="liger"),
     ),
 )

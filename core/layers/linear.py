@@ -44,5 +44,5 @@ LAYER = Layer(
     flags=(Flag("bias", "Bias", True, "Add a bias vector to every output row."),),
     build=build,
     cost=cost,
-    presets=(Preset("02_linear", "02_linear: the article's nn.Linear", backend="eager"),),
+    presets=(Preset("02_linear", "02_linear: nn.Linear", backend="eager"),),
 )

@@ -150,11 +150,18 @@ def _rank(entry: Entry, device: Device | None) -> tuple[bool, bool, float]:
     return (not same_device, manifest.device.kind != "gpu", -stamp)
 
 
-def _distance(a: Workload, b: Workload) -> tuple[bool, bool, bool, bool, float]:
+def _distance(a: Workload, b: Workload) -> tuple[bool, bool, bool, bool, float, bool]:
     other = dict(b.sizes)
     ratio = 0.0
     for name, size in a.sizes:
         if name in other:
             large, small = max(size, other[name]), max(1, min(size, other[name]))
             ratio += large / small
-    return (a.layer != b.layer, a.backend != b.backend, a.passes != b.passes, a.dtype != b.dtype, ratio)
+    return (
+        a.layer != b.layer,
+        a.backend != b.backend,
+        a.passes != b.passes,
+        a.dtype != b.dtype,
+        ratio,
+        a.steps != b.steps,
+    )

@@ -19,6 +19,8 @@ def summarize(path: Path) -> dict[str, Any]:
 
     Raises runfile.RunFileError or core.trace.TraceError, one sentence, for what cannot be read.
     """
+    if path.is_dir():
+        raise runfile.RunFileError(f"{path} is a folder; name a run file or a Chrome trace in it.")
     if not path.is_file():
         raise runfile.RunFileError(f"There is no file {path}; check the path.")
     if not runfile.is_zip(path):

@@ -25,8 +25,17 @@ def running_job() -> Any:
     return engine.job(job_id) if job_id and engine is not None else None
 
 
+def _adopt(workload: Workload) -> None:
+    """Takes up a live job of the same workload: the visitor has reloaded the page, or another one asked for it."""
+    if session.engine() is not None and running_job() is None:
+        for job in session.engine().jobs():
+            if job.state in ("queued", "running") and job.key.startswith(f"run:{workload.key}:"):
+                st.session_state[_JOB] = job.id
+
+
 def show(workload: Workload, *, answered: bool, live: bool) -> None:
     """The panel for a workload. `answered` says that a run of it is on screen already, `live` that it was made here."""
+    _adopt(workload)
     job = running_job()
     if job is not None and job.state in ("queued", "running"):
         _progress()
@@ -54,19 +63,20 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
     except WorkloadError as problem:
         st.warning(str(problem), icon=":material/memory:")
         return
-    likely = estimate(workload, machine.rates)
+    may_be_fresh = backend_of(workload).compiles
+    fresh = FRESH_PROCESS_COMPILES if may_be_fresh and st.session_state.get("run:fresh") else 0
+    likely = estimate(workload, machine.rates, fresh_processes=fresh)
     seconds = likely.seconds or 0.0
-    compiling = f", {likely.compile_s:.0f} s of it compiling" if likely.compile_s else ""
-    cost = f"{_duration(seconds)}{compiling} and {words.memory(likely.memory_bytes)} (estimated)"
+    compiling = f", {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
+    cost = f"{_duration(seconds)}{compiling}, and {words.memory(likely.memory_bytes)} (estimated)"
     verb = "Run again" if live else "Run live"
     long_on_cpu = machine.device.kind == "cpu" and seconds > _ASK_ABOVE_S
     with st.container(horizontal=True, vertical_alignment="center"):
         sure = True
         if long_on_cpu:
             sure = st.checkbox(f"Yes, use {_duration(seconds)} of this CPU", key="run:sure")
-        fresh = False
-        if backend_of(workload).compiles:
-            fresh = st.checkbox(
+        if may_be_fresh:
+            st.checkbox(
                 "and in fresh processes",
                 key="run:fresh",
                 help=f"Also compiles in {FRESH_PROCESS_COMPILES} newly started processes, as a plain script would: "
@@ -79,7 +89,7 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
             disabled=not sure,
             key="run:start",
             on_click=_start,
-            args=(workload, FRESH_PROCESS_COMPILES if fresh else 0),
+            args=(workload, fresh),
             help=f"{machine.device.name}. The estimate rests on a matrix product timed on this machine.",
         )
         st.caption(f"{words.device(machine.device)}: {cost}")

@@ -16,7 +16,7 @@ from core.charts.timeline import Window, axis_unit, timeline
 from core.glossary import explain
 from core.store.manifest import Manifest
 from core.trace import Tables, event_args
-from core.ui import chrome, legend, link, session, words
+from core.ui import chrome, legend, link, session, tree, words
 
 _BRIDGE = """
 export default function ({ setTriggerValue, data }) {
@@ -46,6 +46,7 @@ export default function ({ setTriggerValue, data }) {
 _bridge = st.components.v2.component("fusionscope_zoom", js=_BRIDGE)
 _SMALLEST_NS = 200
 ALL_STEPS = "All steps"
+_DEFAULT_STEP = "2"
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
@@ -66,9 +67,11 @@ def selected_step(tables: Tables, wanted: str | None) -> int | None:
 
 @st.fragment
 def show(manifest: Manifest, tables: Tables) -> None:
-    """Draws the timeline of a run with its controls."""
+    """Draws the timeline of a run with its controls, and the dispatch tree of the step it shows."""
+    st.subheader("Timeline", help=explain("lane"), anchor="timeline")
     run = manifest.id
     found = _spans(run, tables)
+    on_gpu = "gpu" in found.lane_kinds
     left, right = st.columns([1, 4], vertical_alignment="bottom")
     step = _step_picker(run, tables, left)
     whole = Window(*step_window_ns(tables, step))
@@ -88,7 +91,7 @@ def show(manifest: Manifest, tables: Tables) -> None:
             theme=None,
             on_select=lambda: _clicked(run, chart_key),
             selection_mode="points",
-            config={"displaylogo": False, "scrollZoom": False, "modeBarButtonsToRemove": ["select2d", "lasso2d"]},
+            config={"displayModeBar": False, "showTips": False},
             alt="Timeline of CPU operators, launch calls and GPU kernels",
         )
     _bridge(
@@ -97,7 +100,7 @@ def show(manifest: Manifest, tables: Tables) -> None:
         on_range_change=lambda: _zoomed(view_key, whole),
     )
     legend.show({found.families[code] for code in np.unique(found.family_code)})
-    if "gpu" in found.lane_kinds:
+    if on_gpu:
         _say_gaps(tables, step)
     if lit is None or picked is None:
         st.caption(
@@ -106,6 +109,11 @@ def show(manifest: Manifest, tables: Tables) -> None:
         )
     else:
         _say_chain(manifest, tables, lit, picked)
+    of_step = step if step is not None else selected_step(tables, None)
+    if of_step is not None:
+        number = step_numbers(tables).index(of_step) + 1
+        st.subheader(f"Dispatch of step {number}", help=explain("dispatch"), anchor="dispatch")
+        tree.show(tables, of_step, on_gpu=on_gpu)
 
 
 def _step_picker(run: str, tables: Tables, column: DeltaGenerator) -> int | None:
@@ -120,12 +128,14 @@ def _step_picker(run: str, tables: Tables, column: DeltaGenerator) -> int | None
     column.selectbox(
         f"Step (of {len(numbers)})",
         options,
+        format_func=lambda one: one if one == ALL_STEPS else f"{one} · ProfilerStep#{numbers[int(one) - 1]}",
         key=key,
         help="One call of the layer. The steps all held the same kernels, or the page says otherwise.",
     )
     chosen = st.session_state[key]
     wanted = "all" if chosen == ALL_STEPS else chosen
-    link.write_step(wanted)
+    if wanted != _DEFAULT_STEP or link.step() is not None:
+        link.write_step(wanted)
     return selected_step(tables, wanted)
 
 
@@ -187,10 +197,13 @@ def _say_gaps(tables: Tables, step: int | None) -> None:
     if found.empty:
         st.caption(f"The GPU never waited 1 µs or longer {where}.")
         return
+    st.caption(
+        "Under the profiler launches take longer than without it, so gaps in this picture may be the profiler's own: "
+        "compare the unprofiled step above."
+    )
     total, longest = words.time(found["dur_us"].sum()), words.time(found["dur_us"].max())
     title = f"The GPU waited {total} {where}: {len(found)} gaps of 1 µs or more, the longest {longest} (profiled)"
     with st.expander(title):
-        st.caption(explain("gap") + " Under the profiler launches are slower, so some of it may be the profiler's own.")
         st.dataframe(
             found,
             hide_index=True,

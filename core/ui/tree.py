@@ -8,6 +8,7 @@ import streamlit as st
 
 from core.analysis.dispatch import Launched, Node, dispatch_tree, rows
 from core.charts.palette import colour, look, shorten
+from core.glossary import explain_row
 from core.trace import Tables
 from core.ui import chrome, words
 
@@ -42,8 +43,11 @@ def _line(level: int, node: Node, on_gpu: bool) -> str:
     indent = f"padding-left: {10 + 22 * level}px"
     faint = " fs-none" if node.kind == "annotation" else ""
     name = escape(shorten(node.name, 38))
+    sentence = explain_row(node.name)
+    told = escape(node.name + (f": {sentence}" if sentence else ""), quote=True)
+    mark = " text-decoration: underline dotted; cursor: help" if sentence else ""
     cells = (
-        f"<td class='fs-name{faint}' style='{indent}' title='{escape(node.name, quote=True)}'>{name}</td>"
+        f"<td class='fs-name{faint}' style='{indent}'><span style='{mark}' title='{told}'>{name}</span></td>"
         f"<td class='fs-time'>{words.time(node.dur_us)}</td>"
     )
     if not on_gpu:
@@ -65,6 +69,6 @@ def _launched(one: Launched) -> str:
     tint = colour(one.family, one.kernel_name)
     whole = escape(f"{one.kernel_name}, through {one.launch_name}", quote=True)
     return (
-        f"<span style='white-space: nowrap' title='{whole}'><span class='fs-chip' style='background:{tint}'></span>"
-        f"{words.time(one.kernel_us)} <code>{escape(shorten(one.kernel_name, 36))}</code></span>"
+        f"<span style='word-break: break-all' title='{whole}'><span class='fs-chip' style='background:{tint}'></span>"
+        f"{words.time(one.kernel_us)} <code>{escape(shorten(one.kernel_name, 48))}</code></span>"
     )

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.compiles import KernelDraws, draws_by_kernel, sentence
 from core.analysis.families import FAMILIES, decode_gemm_name
+from core.analysis.fused import fused
 from core.analysis.headline import Headline
 from core.analysis.kernels import kernel_table
 from core.analysis.operators import operator_table
@@ -50,7 +51,7 @@ def headline(manifest: Manifest, found: Headline) -> None:
                 words.range_and_n(found.kernel_time_us), f"{explain('kernel time')} Median over the profiled steps.")  # fmt: skip
         count = found.kernels_per_step
         _metric(first[2], "Kernels a step", words.UNKNOWN if count is None else str(count), f"in each of {found.steps} steps",
-                explain("kernel"))  # fmt: skip
+                explain("kernel") + " Fills (Memset) and copies are not counted.")  # fmt: skip
         _metric(first[3], "GPU busy", words.percent(found.busy_share), "of the unprofiled step",
                 f"{explain('gpu busy')} Computed: median busy time (profiled) over the median step (unprofiled).")  # fmt: skip
         _metric(second[0], "CUDA-graph replay", words.time(replay.median if replay else None),
@@ -79,22 +80,26 @@ def _error(manifest: Manifest) -> tuple[str, str, str]:
     if not all(error.finite for error in manifest.errors):
         return "NaN or infinity", "in the output or a gradient", help_text
     worst = max(manifest.errors, key=lambda error: error.relative or 0.0)
-    value = words.UNKNOWN if worst.relative is None else f"{worst.relative:.2g}"
-    return value, f"worst: {worst.of}", help_text
+    if worst.relative == 0:
+        return "0", "bit for bit equal", help_text + " Eager fp32 on the same device is the reference itself."
+    return words.UNKNOWN if worst.relative is None else f"{worst.relative:.2g}", f"worst: {worst.of}", help_text
 
 
 def kernels(manifest: Manifest, tables: Tables, *, on_gpu: bool) -> None:
     """Time of each kernel as a chart, and the table behind it; operators where the run was on a CPU."""
+    left_out = 0
     if on_gpu:
         table = kernel_table(tables)
         across = {draws.kernel: draws.range_text for draws in _draws_by_kernel(manifest)}
-        table["across"] = [across.get(name) for name in table["name"]]
+        if across:
+            table["across"] = [across.get(name) for name in table["name"]]
         columns = _kernel_columns()
     else:
         parts = ("median", "min", "max", "p25", "p75")
         names = {f"self_{part}_us": f"{part}_us" for part in parts} | {"calls_per_step": "launches_per_step"}
         table = operator_table(tables).rename(columns=names)
-        table = table[table["share"] > 0.001]
+        hidden = (table["share"] <= 0.001) & (table["family"] == "op")
+        table, left_out = table[~hidden], int(hidden.sum())
         columns = _operator_columns()
     st.plotly_chart(
         kernel_times(table.head(_CHART_ROWS_MAX), dark=chrome.is_dark(), noun="launch" if on_gpu else "call"),
@@ -105,6 +110,10 @@ def kernels(manifest: Manifest, tables: Tables, *, on_gpu: bool) -> None:
     )
     if len(table) > _CHART_ROWS_MAX:
         st.caption(f"The first {_CHART_ROWS_MAX} of {len(table)}; the table has them all.")
+    if left_out:
+        st.caption(
+            f"{left_out} operators that took less than 0.1% of the time each, and only call others, are left out."
+        )
     shown = table.assign(family=[_FAMILY_TITLES.get(key, key) for key in table["family"]])
     if on_gpu:
         shown = shown.assign(decoded=[decode_gemm_name(name) for name in table["name"]])
@@ -121,14 +130,14 @@ def _kernel_columns() -> dict[str, Any]:
     number = st.column_config.NumberColumn
     text = st.column_config.TextColumn
     return {
-        "name": text("Kernel", help=explain("kernel"), width="large"),
+        "name": text("Kernel", help=explain("kernel"), width="medium"),
         "family": text("Family", help=explain("family")),
         "launches_per_step": number("Launches a step", help=explain("launch"), format="%g"),
         "n": number("n", help=explain("n")),
         "median_us": number("Median, µs", help=explain("median"), format="%.2f"),
+        "across": text("Median over cold compiles", help=explain("compile lottery")),
         "min_us": number("Smallest, µs", help=explain("spread"), format="%.2f"),
         "max_us": number("Largest, µs", help=explain("spread"), format="%.2f"),
-        "across": text("Median over cold compiles", help=explain("compile lottery")),
         "share": number("Share of GPU time", help=explain("share"), format="percent"),
         "grid": text("Grid", help=explain("grid")),
         "block": text("Block", help=explain("block")),
@@ -168,7 +177,11 @@ def compiles(manifest: Manifest) -> None:
             alt="True kernel time of each cold compile beside what the tuner saw",
         )
     if not found:
-        st.caption("Inductor tuned no kernel here: there was nothing to fuse, or it generated C++ for the CPU.")
+        st.caption(
+            "Inductor tuned no kernel here: there was nothing to fuse."
+            if manifest.device.kind == "gpu"
+            else "On a CPU Inductor generates C++, and has no launch configurations to choose from."
+        )
     rows = [
         {
             "compile": f"{index} of {len(manifest.compiles)}{' (shown)' if one.shown else ''}",
@@ -232,16 +245,22 @@ def code(entry: Entry) -> None:
     """What was fused, and the code that Inductor wrote for it."""
     manifest = entry.manifest
     st.subheader("What was fused", help=explain("provenance"), anchor="code")
-    generated = [source for source in manifest.sources if source.language != "extern"]
-    for source in generated:
-        origins = ", ".join(f"`{node}`" for node in source.source_nodes)
-        operators = ", ".join(f"`{name}`" for name in dict.fromkeys(source.aten_ops))
-        st.markdown(f"`{source.kernel}` computes {origins or operators}", help=f"As Inductor lowered it: {operators}")
-    if not generated:
+    found = fused([(s.kernel, s.language, s.aten_ops, s.source_nodes) for s in manifest.sources])
+    for one in found:
+        reads = f", and reads the results of {_code(one.reads)}" if one.reads else ""
+        st.markdown(
+            f"`{one.kernel}` computes {_code(one.computes)}{reads}.",
+            help=f"As Inductor lowered it: {_code(one.lowered)}",
+        )
+    if not found:
         st.caption("No kernel was generated: every operator has a library kernel of its own.")
     for name, text in runfile.read_code(entry.path).items():
         with st.expander(f"Inductor's code, {name} ({len(text.splitlines())} lines)"):
             st.code(text, language="python", line_numbers=True, height=520)
+
+
+def _code(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def details(entry: Entry) -> None:
@@ -254,7 +273,7 @@ def details(entry: Entry) -> None:
             "Device": manifest.device.name,
             "Memory": words.memory(manifest.device.memory_bytes),
             "Driver": manifest.device.driver or words.UNKNOWN if manifest.device.kind == "gpu" else "none (CPU)",
-            **{name.replace("_", "-"): version or "not installed" for name, version in manifest.versions.items()},
+            **{name.replace("_", "-"): version or _missing(name) for name, version in manifest.versions.items()},
             "Taken": manifest.created[:19].replace("T", " ") + " UTC",
             "Run": manifest.id,
         })  # fmt: skip
@@ -293,6 +312,10 @@ def details(entry: Entry) -> None:
         icon=":material/download:",
         help="One zip: the manifest, the Chrome trace (opens in Perfetto) and the generated code.",
     )
+
+
+def _missing(name: str) -> str:
+    return "none" if name == "cuda" else "not installed"
 
 
 def _facts(found: dict[str, str]) -> None:

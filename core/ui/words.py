@@ -10,6 +10,10 @@ from core.store.manifest import ClockSample, Device, Manifest, Samples, throttle
 from core.workload import PASSES, Workload, backend_of, layer_of
 
 UNKNOWN = "unknown"
+WIDE = (
+    "The middle half of the unprofiled steps differs by more than half: something else was at work on this machine. "
+    "Run it again on a quiet one before you believe its step time."
+)
 
 
 def time(us: float | None) -> str:
@@ -17,7 +21,7 @@ def time(us: float | None) -> str:
     if us is None or us != us:
         return UNKNOWN
     if us < 1_000:
-        return f"{us:.3g} µs" if us < 10 else f"{us:.1f} µs"
+        return f"{us:.2f} µs" if us < 100 else f"{us:.1f} µs"
     return f"{us / 1e3:.2f} ms" if us < 1e6 else f"{us / 1e6:.2f} s"
 
 
@@ -125,6 +129,13 @@ def fields(workload: Workload) -> str:
 def sizes(workload: Workload) -> str:
     """ "64 × 128 × 768 × 3,072"."""
     return " × ".join(f"{size:,}" for _, size in workload.sizes)
+
+
+def nearest(manifest: Manifest, *, recorded: bool) -> str:
+    """A run as a way out from sizes nobody ran."""
+    run = manifest.workload
+    told = f"{layer(run)} {sizes(run)}, {run.dtype}, {PASSES[run.passes].lower()}, {backend(run)}, {run.steps} steps"
+    return f"{where(manifest, recorded=recorded)}: {told}"
 
 
 def one_line(manifest: Manifest, *, recorded: bool) -> str:

@@ -56,7 +56,7 @@ def test_the_first_view_is_the_articles_mlp():
     assert metrics["Kernels a step"] == "5"
     assert metrics["Kernel time a step"].endswith("µs")
     assert len(page.get("plotly_chart")) == 2
-    assert {"layer", "batch", "backend", "run", "step"} <= set(page.query_params)
+    assert {"layer", "batch", "backend", "run"} <= set(page.query_params)
 
 
 @pytest.mark.parametrize(
