@@ -57,7 +57,7 @@ def _machine() -> None:
         return
     device = machine.device
     facts = [
-        f"Live runs happen on **{words.device(device)}**"
+        f"Live runs happen on **{words.plain(words.device(device))}**"
         + (f", {words.memory(device.memory_bytes)}" if device.memory_bytes else ""),
         f"Driver {device.driver}, CUDA {device.cuda}"
         if device.kind == "gpu"
@@ -76,15 +76,14 @@ def _runs() -> None:
     recorded = [entry for entry in entries if entry.recorded]
     devices = sorted({entry.manifest.device.name for entry in recorded})
     st.markdown(
-        f"- {len(recorded)} recordings" + (f", made on {', '.join(devices)}" if devices else "") + "\n"
+        f"- {len(recorded)} recordings" + (f", made on {words.plain(', '.join(devices))}" if devices else "") + "\n"
         f"- {len(entries) - len(recorded)} runs of your own\n"
         f"- {len(LAYERS)} layers, {len(BACKENDS)} backends"
     )
     broken = session.store().unreadable()
     if broken:
-        st.caption(
-            f"{len(broken)} file(s) could not be read as runs and are left out: {', '.join(p.name for p in broken[:3])}"
-        )
+        names = words.plain(", ".join(path.name for path in broken[:3]))
+        st.caption(f"{len(broken)} file(s) could not be read as runs and are left out: {names}")
 
 
 with chrome.guarded():

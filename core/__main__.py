@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,11 +28,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.command(options))
     except (WorkloadError, RunFileError, TraceError) as error:
-        if getattr(options, "json", False):
-            print(json.dumps({"error": str(error)}))
-        else:
-            print(error, file=sys.stderr)
-        return ERROR
+        return _refuse(options, str(error))
+    except BrokenPipeError:  # whoever read this output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _refuse(options, f"{error.filename or 'A file'} cannot be read or written: {error.strerror}.")
+
+
+def _refuse(options: argparse.Namespace, sentence: str) -> int:
+    if getattr(options, "json", False):
+        print(json.dumps({"error": sentence}))
+    else:
+        print(sentence, file=sys.stderr)
+    return ERROR
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -65,6 +75,7 @@ def _record(options: argparse.Namespace) -> int:
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         store = Store(options.out, recordings=options.out)
+    store.check_writable(options.out)
     failed = 0
     for index, workload in enumerate(workloads, 1):
         print(f"[{index}/{len(workloads)}] {workload.title}, {workload.steps} steps", flush=True)

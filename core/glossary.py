@@ -22,7 +22,8 @@ GLOSSARY: dict[str, str] = {
     "gap": "Time between two pieces of GPU work in which the GPU had nothing to do.",
     "profiled": "Taken while the profiler ran, which makes the CPU side slower; kernels keep their true times.",
     "unprofiled": "Taken without the profiler, so that it shows what a user gets.",
-    "cuda-graph replay": "The step captured once and replayed with a single launch: its time without the CPU launching each kernel.",
+    "cuda-graph replay": "The step captured once and replayed with a single launch: its time without the CPU launching "
+    "each kernel.",
     "median": "The middle of the measured values: half of them are larger, half smaller.",
     "spread": "From the smallest to the largest measured value.",
     "n": "How many measurements a number stands on.",

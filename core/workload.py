@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -18,6 +19,8 @@ STEPS_DEFAULT = 20
 STEPS_ARTICLE = 3
 STEPS_MAX = 200
 SIZE_MAX = 1 << 24
+#: Digits, or digits in groups of three; 1,5 is no whole number.
+_WHOLE = re.compile(r"[+-]?(?:\d{1,39}|\d{1,3}(?:,\d{3})+)", re.ASCII)
 SEED_MAX = (1 << 31) - 1
 
 #: For estimates: calls beside the profiled ones, cold compiles of a run, and what a new process with torch takes to start.
@@ -194,8 +197,8 @@ def with_changes(workload: Workload, **changes: Any) -> Workload:
 
 def whole(title: str, value: Any, low: int, high: int) -> int:
     """`value` as a whole number from `low` to `high`; WorkloadError says which field is wrong and what it may be."""
-    text = str(value).strip().replace(",", "").replace("_", "")
-    number = int(text) if text.lstrip("+-").isdecimal() and len(text) < 40 else None
+    text = str(value).strip()
+    number = int(text.replace(",", "")) if _WHOLE.fullmatch(text) else None
     if number is None or isinstance(value, bool) or not low <= number <= high:
         shown = text if len(text) <= 24 else text[:21] + "..."
         raise WorkloadError(f"{title} must be a whole number from {low:,} to {high:,}; {shown!r} is not.")
@@ -237,7 +240,7 @@ def check_fits(workload: Workload, rates: Rates, where: str) -> None:
     needed, free = estimate(workload).memory_bytes, rates.free_memory_bytes
     if free is not None and needed > free:
         raise WorkloadError(
-            f"These sizes need about {human_bytes(needed)}, and {where} has {human_bytes(free)} free; choose smaller sizes."
+            f"These sizes need about {human_bytes(needed)}, and {where} has {human_bytes(free)} for them; choose smaller sizes."
         )
 
 

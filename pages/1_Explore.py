@@ -4,7 +4,9 @@ import streamlit as st
 
 from core.analysis.headline import headline
 from core.store.manifest import Manifest
+from core.store.runfile import RunFileError
 from core.store.store import Entry
+from core.trace import TraceError
 from core.ui import chrome, link, pickers, runpanel, session, timeline, views, words
 from core.workload import Workload, WorkloadError, from_preset, make
 
@@ -22,7 +24,7 @@ def main() -> None:
     entry = _run_to_show(workload)
     for sentence in (notice, problem):
         if sentence:
-            st.warning(sentence, icon=":material/info:")
+            st.warning(words.plain(sentence), icon=":material/info:")
     if entry is None:
         st.info("There are no runs here yet. Pick sizes and press Run, or record with: python -m core record --shipped")
         if workload is not None:
@@ -48,13 +50,19 @@ def _follow_link() -> str | None:
     if not given:
         named = link.to_run(from_preset(_FIRST_VIEW))
     notice = None
-    if wanted is not None:
+    if wanted:
         entry = session.store().get(wanted)
         if entry is None:
             notice = f"The run {wanted[:80]} is not on this machine; the nearest one is shown."
         else:
             st.session_state["run:wanted"] = wanted
-            named = named or link.to_run(entry.manifest.workload)
+            own = link.to_run(entry.manifest.workload)
+            named = named or own
+            if any(own.get(name) != value for name, value in named.items()):
+                notice = f"The run {wanted[:80]} is of another workload than the link names; the workload is shown."
+    step = link.step()
+    if step is not None and step != "all" and not (step.isascii() and step.isdecimal() and int(step) >= 1):
+        notice = f"The link asks for step {step[:40]!r}; a step is a number from 1 on, or all. Step 2 is shown."
     notice = pickers.load(named) or notice
     st.session_state["explore:notice"] = notice
     return notice
@@ -95,19 +103,19 @@ def _title(entry: Entry) -> None:
     st.markdown(words.fields(workload))
     with st.container(horizontal=True, vertical_alignment="center", key="origin"):
         st.badge(
-            words.where(manifest, recorded=entry.recorded),
+            words.badge(words.where(manifest, recorded=entry.recorded)),
             icon=":material/save:" if entry.recorded else ":material/sensors:",
             color="blue" if entry.recorded else "green",
             help=words.recorded_help(entry.recorded),
         )
         if manifest.status == "unsettled":
-            st.badge("Unsettled", color="orange", help=manifest.settled_why)
+            st.badge("Unsettled", color="orange", help=words.plain(manifest.settled_why))
         if manifest.throttled:
             st.badge("Clocks held down", color="orange", help=words.throttle(manifest.window_clocks))
         found = words.spread_of(manifest.step_us)
         if found is not None and found.is_wide:
             st.badge("Wide spread", color="orange", help=words.WIDE)
-        st.caption(words.origin(manifest))
+        st.caption(words.plain(words.origin(manifest)))
 
 
 def _not_run_yet(workload: Workload) -> None:
@@ -123,7 +131,7 @@ def _not_run_yet(workload: Workload) -> None:
                 manifest = entry.manifest
                 st.page_link(
                     "pages/1_Explore.py",
-                    label=words.nearest(manifest, recorded=entry.recorded),
+                    label=words.plain(words.nearest(manifest, recorded=entry.recorded)),
                     query_params=link.to_run(manifest.workload, manifest.id),
                     icon=":material/near_me:",
                 )
@@ -155,16 +163,23 @@ def _other_runs(workload: Workload, entry: Entry) -> None:
 def _show_run(entry: Entry) -> None:
     manifest: Manifest = entry.manifest
     if manifest.failure is not None:
-        st.error(manifest.failure.sentence)
-    tables = session.tables(manifest.id)
+        st.error(words.plain(manifest.failure.sentence))
+    try:
+        tables = session.tables(entry)
+    except (TraceError, RunFileError) as error:
+        st.error(words.plain(f"The trace of this run cannot be shown: {error}"))
+        tables = None
     if tables is None:
-        st.info("This run has no trace, so there is no timeline of it.")
+        st.info("This run has no timeline; what else it holds stands below.")
         views.details(entry)
         return
+    problem = timeline.step_problem(tables, link.step())
+    if problem:
+        st.warning(words.plain(problem), icon=":material/info:")
     step = words.spread_of(manifest.step_us)
     found = headline(tables, step.median if step else None)
     views.headline(manifest, found)
-    timeline.show(manifest, tables)
+    timeline.show(entry, tables)
     st.subheader("Kernels" if found.has_gpu_work else "Operators", anchor="kernels",
                  help=words.explain("kernel" if found.has_gpu_work else "operator"))  # fmt: skip
     views.kernels(manifest, tables, on_gpu=found.has_gpu_work)

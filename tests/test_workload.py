@@ -30,7 +30,31 @@ def test_the_articles_mlp():
 
 
 @pytest.mark.parametrize(
-    "bad", ["0", 0, -1, "-5", "abc", "", "1e9", 10**9, 1.5, True, None, "9" * 400, "٣٤٥٦٧٨٩٠١٢", "12 34", "+", "nan"]
+    "bad",
+    [
+        "0",
+        0,
+        -1,
+        "-5",
+        "abc",
+        "",
+        "1e9",
+        10**9,
+        1.5,
+        True,
+        None,
+        "9" * 400,
+        "٣٤٥٦٧٨٩٠١٢",
+        "12 34",
+        "+",
+        "nan",
+        "--5",
+        "+-5",
+        "1,5",
+        "1,0,0",
+        "1_000",
+        "⁵",
+    ],
 )
 def test_a_bad_size_gives_one_sentence_that_names_it(bad):
     with pytest.raises(WorkloadError) as caught:
@@ -108,7 +132,7 @@ def test_estimates_grow_with_the_work_and_compiles_are_told():
 
 def test_what_does_not_fit_is_said_before_it_runs():
     check_fits(make({"layer": "linear"}), RATES, "this GPU")
-    with pytest.raises(WorkloadError, match=r"need about .* and this GPU has 1 GB free; choose smaller sizes"):
+    with pytest.raises(WorkloadError, match=r"need about .* and this GPU has 1 GB for them; choose smaller sizes"):
         check_fits(make({"layer": "geglu_mlp", "batch": 16_000_000}), RATES, "this GPU")
 
 

@@ -69,6 +69,7 @@ def step_windows(tables: Tables) -> pd.DataFrame:
     for number, annotations in step_annotations(tables).items():
         own = work[step[work] == number]
         timed_kernels = own[is_kernel[own]]
+        n_kernels = int((is_kernel & (step == number)).sum())
         table.append(
             {
                 "step": number,
@@ -76,8 +77,10 @@ def step_windows(tables: Tables) -> pd.DataFrame:
                 "end_ns": int(end_ns[annotations].max()),
                 "gpu_start_ns": int(start_ns[own].min()) if len(own) else None,
                 "gpu_end_ns": int(end_ns[own].max()) if len(own) else None,
-                "kernels": int((is_kernel & (step == number)).sum()),
-                "kernel_time_us": float(dur_ns[timed_kernels].sum() / 1000),
+                "kernels": n_kernels,
+                "kernel_time_us": (
+                    np.nan if n_kernels and not len(timed_kernels) else float(dur_ns[timed_kernels].sum() / 1000)
+                ),
                 "gpu_busy_us": sum(
                     union_ns(start_ns[part], end_ns[part]) / 1000
                     for part in (own[device[own] == one] for one in np.unique(device[own]))

@@ -36,7 +36,7 @@ def headline(tables: Tables, unprofiled_step_us: float | None) -> Headline:
     return Headline(
         steps=len(windows),
         kernels_per_step=counts.pop() if on_gpu and len(counts) == 1 else None,
-        kernel_time_us=spread(windows["kernel_time_us"].to_numpy()) if on_gpu else None,
+        kernel_time_us=spread(windows["kernel_time_us"].dropna().to_numpy()) if on_gpu else None,
         gpu_busy_us=busy,
         busy_share=share,
         has_gpu_work=on_gpu,

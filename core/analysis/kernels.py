@@ -82,7 +82,7 @@ def launch_notes(tables: Tables, rows: np.ndarray) -> dict[int, str]:
 def times(times_us: np.ndarray, total_us: float) -> dict[str, Any]:
     """n, median, extremes, quartiles and sum of times in us, and their share of total_us."""
     found = spread(times_us)
-    sum_us = float(times_us.sum())
+    sum_us = float(times_us.sum()) if found else np.nan
     return {
         "n": found.n if found else 0,
         "median_us": found.median if found else np.nan,
@@ -91,7 +91,7 @@ def times(times_us: np.ndarray, total_us: float) -> dict[str, Any]:
         "p25_us": found.p25 if found else np.nan,
         "p75_us": found.p75 if found else np.nan,
         "sum_us": sum_us,
-        "share": sum_us / total_us if total_us else np.nan,
+        "share": sum_us / total_us if found and total_us else np.nan,
     }
 
 

@@ -17,6 +17,7 @@ def trace_summary(tables: Tables) -> dict[str, Any]:
     events = tables.events
     is_kernel = kind_mask(events, "kernel")
     dur_ns = column(events, "dur_ns")
+    timed = is_kernel & (dur_ns >= 0)
     table = kernel_table(tables, by=("name",))
     kernels = table[table["kind"] == "kernel"].sort_values("sum_us", ascending=False, kind="stable")
     columns = ["name", "family", "launches_per_step", "n", "median_us", "min_us", "max_us", "sum_us"]
@@ -25,8 +26,10 @@ def trace_summary(tables: Tables) -> dict[str, Any]:
         "n_kernels": int(is_kernel.sum()),
         "n_memcpy": int(kind_mask(events, "memcpy").sum()),
         "n_memset": int(kind_mask(events, "memset").sum()),
-        "kernel_time_us": float(dur_ns[is_kernel & (dur_ns >= 0)].sum() / 1000),
-        "gpu_busy_us_by_device": {str(device): busy_us for device, busy_us in busy_us_by_device(tables).items()},
+        "kernel_time_us": None if is_kernel.any() and not timed.any() else float(dur_ns[timed].sum() / 1000),
+        "gpu_busy_us_by_device": {
+            "unknown" if device < 0 else str(device): busy_us for device, busy_us in busy_us_by_device(tables).items()
+        },
         "kernels_linked_to_launch": int((is_kernel & (column(events, "launch") >= 0)).sum()),
         "kernels_linked_to_op": int((is_kernel & (column(events, "op") >= 0)).sum()),
         "kernels": [

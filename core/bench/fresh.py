@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import signal
 import sys
 from dataclasses import replace
 
@@ -13,6 +15,8 @@ from core.bench.machine import torch_device
 from core.store.manifest import Protocol
 from core.workload import Workload
 
+_PR_SET_PDEATHSIG = 1
+
 
 class Order(msgspec.Struct, frozen=True):
     """What stdin holds."""
@@ -21,8 +25,15 @@ class Order(msgspec.Struct, frozen=True):
     protocol: Protocol
 
 
+def _end_with_parent() -> None:
+    """Left alone, this process would measure beside the next run: the lock on the device is its parent's."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 def main() -> None:
     """Reads the order, compiles, writes the row as one line."""
+    _end_with_parent()
     order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
     device = torch_device()
     row = profiled_compile(order.workload, build(order.workload, device), device, order.protocol)

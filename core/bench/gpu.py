@@ -118,16 +118,28 @@ def other_processes() -> tuple[Process, ...] | None:
 def exclusive(report_waiting: Callable[[], None]) -> Iterator[None]:
     """One profile at a time on this machine's GPU (or CPU), across processes: two servers may share one card."""
     name = "cpu" if not torch.cuda.is_available() else str(torch.cuda.get_device_properties(0).uuid)
-    path = Path(tempfile.gettempdir()) / f"fusionscope-{name}.lock"
-    with path.open("a") as lock_file:
-        with contextlib.suppress(PermissionError):
-            path.chmod(0o666)  # another user's server waits on the same file
+    lock = _lock_file(Path(tempfile.gettempdir()) / f"fusionscope-{name}.lock")
+    try:
         try:
-            fcntl.flock(lock_file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             report_waiting()
-            fcntl.flock(lock_file, fcntl.LOCK_EX)
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(lock)
+
+
+def _lock_file(path: Path) -> int:
+    """The lock file, opened for reading alone: that is enough for a lock, and another user's file serves as well.
+
+    A link of that name is not followed. Raises OSError where somebody put something else in its place.
+    """
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    try:
+        return os.open(path, flags | os.O_CREAT, 0o644)
+    except PermissionError:  # a shared folder may forbid O_CREAT on a file that another user owns
+        return os.open(path, flags)
 
 
 def _known(read: Callable[[], T]) -> T | None:

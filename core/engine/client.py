@@ -7,6 +7,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -181,16 +182,23 @@ class Link:
         client = self._client
         if client is None or record.worker is None:
             return
-        # KeyError: the scheduler has dropped this worker already. OSError: it or the nanny is gone.
-        with suppress(KeyError, OSError):
-            client.run(kill_worker, record.worker_pid, workers=[record.worker], nanny=True, on_error="ignore")
         deadline_s = time.monotonic() + GONE_TIMEOUT_S
+        # In a thread of its own: a cluster that is stopped or swamped never answers, and dask waits for ever.
+        asking = threading.Thread(target=self._ask_nanny, args=(client, record), name="engine-kill", daemon=True)
+        asking.start()
+        asking.join(GONE_TIMEOUT_S)
         while record.worker in self.workers(record.kind.name):
             if time.monotonic() > deadline_s:
                 if self.owns_cluster:
                     self.reset()
                 return
             time.sleep(GONE_POLL_S)
+
+    def _ask_nanny(self, client: Client, record: Record) -> None:
+        assert record.worker is not None
+        # KeyError: the scheduler has dropped this worker already. OSError: it or the nanny is gone.
+        with suppress(KeyError, OSError, CancelledError):
+            client.run(kill_worker, record.worker_pid, workers=[record.worker], nanny=True, on_error="ignore")
 
     def reset(self) -> None:
         """Drop the client and end the engine's own cluster; the next `ensure` starts afresh."""

@@ -261,7 +261,7 @@ def decode(data: bytes) -> Manifest:
                 f"This run was written in format {found}; this FusionScope reads up to {FORMAT}: update it."
             )
         return msgspec.json.decode(data, type=Manifest)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, RecursionError) as error:
         raise ManifestError(
-            f"The run's manifest cannot be read ({error}); the file is damaged or not a run."
+            f"The run's manifest cannot be read ({str(error)[:120]}); the file is damaged or not a run."
         ) from error

@@ -6,6 +6,7 @@ The cache, the shipped recordings, a download and what a worker sends back are a
 from __future__ import annotations
 
 import io
+import lzma
 import struct
 import zipfile
 import zlib
@@ -19,11 +20,15 @@ SUFFIX = ".run.zip"
 _MANIFEST = "manifest.json"
 _TRACE = "trace.json.gz"
 _CODE = "code/"
-_MEMBER_BYTES_MAX = 2_000_000_000
+#: Far above what any run holds: beyond it, a file only means to fill the memory.
+_BYTES_MAX = {_MANIFEST: 20_000_000, _TRACE: 500_000_000}
+_CODE_BYTES_MAX = 20_000_000
 #: What zipfile raises on damaged input: beside its own error, whatever the damaged field leads it into.
 _DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
+    lzma.LZMAError,
+    MemoryError,
     OSError,
     EOFError,
     ValueError,
@@ -90,13 +95,11 @@ def _open(source: Path | bytes) -> zipfile.ZipFile:
 
 def _member(source: Path | bytes, name: str) -> bytes:
     with _open(source) as archive:
+        if name not in archive.namelist():
+            raise RunFileError(f"The zip holds no {name}, so it is not a FusionScope run.")
+        if archive.getinfo(name).file_size > _BYTES_MAX.get(name, _CODE_BYTES_MAX):
+            raise RunFileError(f"{name} in the run file is far larger than any run's; that is no run of FusionScope.")
         try:
-            if archive.getinfo(name).file_size > _MEMBER_BYTES_MAX:
-                raise RunFileError(
-                    f"{name} in the run file claims to be larger than 2 GB; that is no run of FusionScope."
-                )
             return archive.read(name)
-        except KeyError as error:
-            raise RunFileError(f"The zip holds no {name}, so it is not a FusionScope run.") from error
         except _DAMAGE as error:
             raise RunFileError(f"{name} in the run file is damaged; fetch or record it again.") from error

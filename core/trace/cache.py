@@ -3,6 +3,7 @@
 import json
 import os
 import tempfile
+import zlib
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from core.trace.errors import TablesError
 from core.trace.tables import Tables
 
 FORMAT = 1
-_FILE = "tables.arrow"
+_FILE, _CHECKSUM = "tables.arrow", "tables.crc32"
 _META, _TRACKS = b"fusionscope.meta", b"fusionscope.tracks"
 
 
@@ -25,7 +26,9 @@ def write_tables(tables: Tables, folder: Path) -> None:
     try:
         with os.fdopen(handle, "wb") as file, pa.ipc.new_file(file, events.schema) as writer:
             writer.write_table(events)
+        checksum = zlib.crc32(Path(temporary).read_bytes())
         Path(temporary).replace(folder / _FILE)
+        (folder / _CHECKSUM).write_text(str(checksum))
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
@@ -37,10 +40,16 @@ def open_tables(folder: Path) -> Tables:
     if not path.is_file():
         raise TablesError("The trace has no tables yet: read the trace first.")
     try:
-        events = pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+        mapped = pa.memory_map(str(path))
+        # Arrow believes its file: damage inside a buffer would only show as nonsense, or as an error much later.
+        if str(zlib.crc32(mapped.read_buffer())) != (folder / _CHECKSUM).read_text():
+            raise TablesError("The tables of the trace are damaged: read the trace again.")
+        events = pa.ipc.open_file(mapped).read_all()
         metadata = events.schema.metadata or {}
         header = json.loads(metadata[_META])
         tracks_bytes = metadata[_TRACKS]
+    except TablesError:
+        raise
     except (pa.ArrowException, OSError, KeyError, ValueError) as error:
         raise TablesError("The tables of the trace are damaged or foreign: read the trace again.") from error
     if header["format"] != FORMAT:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from core.trace import columns, decode, links
 from core.trace.decode import Document
 from core.trace.errors import TraceError
-from core.trace.source import json_bytes
+from core.trace.source import LIMIT_BYTES, json_bytes
 from core.trace.tables import GPU_WORK, KINDS, ROLES, Tables
 from core.trace.times import decimal_us, lost_digits, nanoseconds
 
@@ -30,12 +30,12 @@ _KIND_OF_CATEGORY = {
 _OLD_ANNOTATION = re.compile(r"ProfilerStep#\d+|Optimizer\.\w+#.*|enumerate\(DataLoader\)#.*")
 
 
-def read_trace(source: Path | bytes) -> Tables:
-    """The tables of a trace: source is a path or the content of a file, gzipped or plain.
+def read_trace(source: Path | bytes, *, limit_bytes: int = LIMIT_BYTES) -> Tables:
+    """The tables of a trace: source is a path or the content of a file, gzipped or plain; at most limit_bytes of text.
 
     Times are exact to the nanosecond. Raises TraceError when the file is not a readable trace.
     """
-    content = json_bytes(source)
+    content = json_bytes(source, limit_bytes=limit_bytes)
     document = decode.decode(content)
     indices = [index for index, event in enumerate(document.events) if event.ph == "X"]
     if not indices:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import streamlit as st
@@ -40,11 +41,11 @@ def show(workload: Workload, *, answered: bool, live: bool) -> None:
     if job is not None and job.state in ("queued", "running"):
         _progress()
         return
-    if job is not None:
+    if job is not None and job.key.startswith(f"run:{workload.key}:"):
         _ended(job)
     if session.engine() is None:
         if not answered:
-            st.caption(session.machine_problem())
+            st.caption(words.plain(session.machine_problem()))
         return
     machine = session.machine()
     if machine is None:
@@ -59,9 +60,11 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
         st.caption(gap)
         return
     try:
-        check_fits(workload, machine.rates, machine.short)
+        # Against all of the device's memory: how much is free changes, and the worker looks again.
+        whole = replace(machine.rates, free_memory_bytes=machine.device.memory_bytes)
+        check_fits(workload, whole, f"{machine.short} in all")
     except WorkloadError as problem:
-        st.warning(str(problem), icon=":material/memory:")
+        st.warning(words.plain(problem), icon=":material/memory:")
         return
     may_be_fresh = backend_of(workload).compiles
     fresh = FRESH_PROCESS_COMPILES if may_be_fresh and st.session_state.get("run:fresh") else 0
@@ -70,6 +73,13 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
     compiling = f", {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
     cost = f"{_duration(seconds)}{compiling}, and {words.memory(likely.memory_bytes)} (estimated)"
     verb = "Run again" if live else "Run live"
+    if seconds > session.RUN_TIMEOUT_S:
+        st.warning(
+            f"This would take about {_duration(seconds)}, more than the {_duration(session.RUN_TIMEOUT_S)} that a run may "
+            "take; choose smaller sizes or fewer steps.",
+            icon=":material/timer:",
+        )
+        return
     long_on_cpu = machine.device.kind == "cpu" and seconds > _ASK_ABOVE_S
     with st.container(horizontal=True, vertical_alignment="center"):
         sure = True
@@ -127,12 +137,12 @@ def _ended(job: Any) -> None:
             st.session_state["run:wanted"] = manifest.id
             st.rerun()
         if manifest.failure is not None:
-            st.error(manifest.failure.sentence, icon=":material/error:")
+            st.error(words.plain(manifest.failure.sentence), icon=":material/error:")
             _log(manifest.failure.log)
     elif job.state == "cancelled":
-        st.info("The run was cancelled; nothing was kept, and the next one starts in a new worker.")
+        st.info("The run was cancelled, here or by another visitor who asked for it too; nothing of it was kept.")
     elif job.failure is not None:
-        st.error(job.failure.sentence, icon=":material/error:")
+        st.error(words.plain(job.failure.sentence), icon=":material/error:")
         _log(job.failure.log)
 
 

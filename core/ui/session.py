@@ -126,16 +126,18 @@ def wait_for_machine(sentence: str) -> None:
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _tables(run_id: str) -> Tables | None:
-    entry = store().get(run_id)
-    return store().tables(entry) if entry is not None else None
+def _tables(path: Path, stamp: str, _entry: Entry) -> Tables | None:
+    return store().tables(_entry)
 
 
-def tables(run_id: str) -> Tables | None:
-    """The run's tables, memory-mapped and shared by all visitors; None where it has no trace."""
-    return _tables(run_id)
+def tables(entry: Entry) -> Tables | None:
+    """The run's tables, memory-mapped and shared by all visitors; None where it has no trace.
+
+    Raises TraceError or RunFileError, one sentence, where its file is damaged.
+    """
+    return _tables(entry.path, entry.stamp, entry)
 
 
 def trace_bytes(entry: Entry) -> bytes | None:
-    """The run's trace as it lies in its file."""
+    """The run's trace as it lies in its file. Raises RunFileError."""
     return runfile.read_trace_bytes(entry.path)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -14,8 +16,9 @@ from core.analysis.links import Chain, chain
 from core.analysis.lod import Spans, query, spans
 from core.charts.timeline import Window, axis_unit, timeline
 from core.glossary import explain
-from core.store.manifest import Manifest
-from core.trace import Tables, event_args
+from core.store.runfile import RunFileError
+from core.store.store import Entry
+from core.trace import Tables, TraceError, event_args
 from core.ui import chrome, legend, link, session, tree, words
 
 _BRIDGE = """
@@ -50,8 +53,16 @@ _DEFAULT_STEP = "2"
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)
-def _spans(run_id: str, _tables: Tables) -> Spans:
+def _spans(path: Path, stamp: str, _tables: Tables) -> Spans:
     return spans(_tables, gpu_annotations=False)
+
+
+def step_problem(tables: Tables, wanted: str | None) -> str | None:
+    """A sentence for a link's step that the run does not have."""
+    count = len(step_numbers(tables))
+    if wanted and wanted.isascii() and wanted.isdecimal() and int(wanted) > count:
+        return f"This run has no step {wanted[:40]}: it has {count}. Step 2 is shown."
+    return None
 
 
 def selected_step(tables: Tables, wanted: str | None) -> int | None:
@@ -60,17 +71,17 @@ def selected_step(tables: Tables, wanted: str | None) -> int | None:
     numbers = step_numbers(tables)
     if wanted == "all" or not numbers:
         return None
-    if wanted and wanted.isdecimal() and 1 <= int(wanted) <= len(numbers):
+    if wanted and wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= len(numbers):
         return numbers[int(wanted) - 1]
     return numbers[min(1, len(numbers) - 1)]
 
 
 @st.fragment
-def show(manifest: Manifest, tables: Tables) -> None:
+def show(entry: Entry, tables: Tables) -> None:
     """Draws the timeline of a run with its controls, and the dispatch tree of the step it shows."""
     st.subheader("Timeline", help=explain("lane"), anchor="timeline")
-    run = manifest.id
-    found = _spans(run, tables)
+    run = entry.manifest.id
+    found = _spans(entry.path, entry.stamp, tables)
     on_gpu = "gpu" in found.lane_kinds
     left, right = st.columns([1, 4], vertical_alignment="bottom")
     step = _step_picker(run, tables, left)
@@ -108,7 +119,7 @@ def show(manifest: Manifest, tables: Tables) -> None:
             "a kernel's launch and operator, or what an operator launched."
         )
     else:
-        _say_chain(manifest, tables, lit, picked)
+        _say_chain(entry, tables, lit, picked)
     of_step = step if step is not None else selected_step(tables, None)
     if of_step is not None:
         number = step_numbers(tables).index(of_step) + 1
@@ -218,13 +229,13 @@ def _say_gaps(tables: Tables, step: int | None) -> None:
         )
 
 
-def _say_chain(manifest: Manifest, tables: Tables, lit: Chain, picked: int) -> None:
+def _say_chain(entry: Entry, tables: Tables, lit: Chain, picked: int) -> None:
     events = tables.events
 
     def told(row: int) -> str:
         duration = events["dur_ns"][row].as_py()
         length = words.time(None if duration is None else duration / 1e3)
-        return f"`{events['name'][row].as_py()[:160]}` ({length})"
+        return f"{words.code(events['name'][row].as_py()[:160])} ({length})"
 
     parts = []
     if lit.operator is not None:
@@ -239,9 +250,8 @@ def _say_chain(manifest: Manifest, tables: Tables, lit: Chain, picked: int) -> N
         parts.append("launched nothing on the GPU")
     st.markdown(" → ".join(parts))
     with st.expander("All the profiler noted about this event"):
-        entry = session.store().get(manifest.id)
-        trace = session.trace_bytes(entry) if entry is not None else None
-        if trace is None:
-            st.write("The run's file is gone, so its details are unknown.")
-        else:
-            st.json(event_args(trace, int(events["source"][picked].as_py())))
+        try:
+            trace = session.trace_bytes(entry)
+            st.json(event_args(trace or b"", int(events["source"][picked].as_py())))
+        except (TraceError, RunFileError) as error:
+            st.write(words.plain(f"Its details are unknown: {error}"))

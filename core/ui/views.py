@@ -45,7 +45,7 @@ def headline(manifest: Manifest, found: Headline) -> None:
     how = manifest.step_us.how if manifest.step_us else "not measured"
     first, second = st.columns(4), st.columns(4)
     _metric(first[0], "Step, unprofiled", words.time(step.median if step else None), words.range_and_n(step),
-            f"{explain('step time')} Median; {how}.")  # fmt: skip
+            f"{explain('step time')} Median; {words.plain(how)}.")  # fmt: skip
     if found.has_gpu_work:
         _metric(first[1], "Kernel time a step", words.time(found.kernel_time_us.median if found.kernel_time_us else None),
                 words.range_and_n(found.kernel_time_us), f"{explain('kernel time')} Median over the profiled steps.")  # fmt: skip
@@ -70,7 +70,7 @@ def headline(manifest: Manifest, found: Headline) -> None:
 
 
 def _metric(column: DeltaGenerator, label: str, value: str, note: str, help_text: str) -> None:
-    column.metric(label, value, delta=note, delta_color="off", delta_arrow="off", help=help_text)
+    column.metric(label, value, delta=words.plain(note), delta_color="off", delta_arrow="off", help=help_text)
 
 
 def _error(manifest: Manifest) -> tuple[str, str, str]:
@@ -168,7 +168,7 @@ def compiles(manifest: Manifest) -> None:
     st.subheader("Compiles", help=explain("compile lottery"), anchor="compiles")
     found = _draws_by_kernel(manifest)
     for kernel in found:
-        st.markdown(f"`{kernel.kernel}`: {sentence(kernel)}")
+        st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
         st.plotly_chart(
             lottery(_draws(manifest, kernel.kernel), dark=chrome.is_dark()),
             theme=None,
@@ -249,18 +249,18 @@ def code(entry: Entry) -> None:
     for one in found:
         reads = f", and reads the results of {_code(one.reads)}" if one.reads else ""
         st.markdown(
-            f"`{one.kernel}` computes {_code(one.computes)}{reads}.",
+            f"{words.code(one.kernel)} computes {_code(one.computes)}{reads}.",
             help=f"As Inductor lowered it: {_code(one.lowered)}",
         )
     if not found:
         st.caption("No kernel was generated: every operator has a library kernel of its own.")
     for name, text in runfile.read_code(entry.path).items():
-        with st.expander(f"Inductor's code, {name} ({len(text.splitlines())} lines)"):
+        with st.expander(f"Inductor's code, {words.plain(name)} ({len(text.splitlines())} lines)"):
             st.code(text, language="python", line_numbers=True, height=520)
 
 
 def _code(names: tuple[str, ...]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return ", ".join(words.code(name) for name in names)
 
 
 def details(entry: Entry) -> None:
@@ -303,7 +303,7 @@ def details(entry: Entry) -> None:
                            "Largest difference": st.column_config.NumberColumn(format="%.3g")},
         )  # fmt: skip
     for note in manifest.notes:
-        st.caption(note)
+        st.caption(words.plain(note))
     st.download_button(
         "Download this run",
         data=entry.path.read_bytes(),
@@ -319,7 +319,7 @@ def _missing(name: str) -> str:
 
 
 def _facts(found: dict[str, str]) -> None:
-    st.markdown("\n".join(f"- {name}: {value}" for name, value in found.items()))
+    st.markdown("\n".join(f"- {words.plain(name)}: {words.plain(value)}" for name, value in found.items()))
 
 
 def _load(manifest: Manifest) -> str:

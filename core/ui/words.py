@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from core.analysis.spread import Spread, spread
@@ -10,10 +11,29 @@ from core.store.manifest import ClockSample, Device, Manifest, Samples, throttle
 from core.workload import PASSES, Workload, backend_of, layer_of
 
 UNKNOWN = "unknown"
+_MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~$:&.@])")
 WIDE = (
     "The middle half of the unprofiled steps differs by more than half: something else was at work on this machine. "
     "Run it again on a quiet one before you believe its step time."
 )
+
+
+def plain(text: object) -> str:
+    """Any text as Markdown that shows it as it is: names and sentences may be a stranger's, and links may carry them."""
+    return _MARKDOWN.sub(r"\\\1", str(text).replace("\n", " "))
+
+
+def badge(text: str) -> str:
+    """Any text for a badge, which is itself written in brackets."""
+    return plain(text.replace("[", "(").replace("]", ")"))
+
+
+def code(text: object) -> str:
+    """Any text as a code span, backticks in it included."""
+    shown = str(text).replace("\n", " ")
+    fence = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
+    space = " " if "`" in shown else ""
+    return f"{fence}{space}{shown}{space}{fence}"
 
 
 def time(us: float | None) -> str:

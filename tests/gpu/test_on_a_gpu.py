@@ -82,13 +82,14 @@ def test_the_figures_of_an_h200():
     figures = {
         ("03_simple_mlp", "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT"): 56.3,
         ("03_simple_mlp", "nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_TNT"): 51.9,
-        ("03_simple_mlp", "Gelu"): 29.8,
         ("03_simple_mlp", "BinaryFunctor"): 36.4,
         ("03_kernels_mlp", "_geglu_tanh_forward_kernel"): 44.3,
         ("02_linear", "bias"): 2.72,
     }
     for (preset, word), wanted in figures.items():
         assert median_us(preset, word) == pytest.approx(wanted, rel=0.05, abs=0.2), word
+    # Within a process this one keeps to 1%; from process to process it has been 29.6 to 33.0 at the same clocks.
+    assert 28.3 <= median_us("03_simple_mlp", "Gelu") <= 34.0
 
 
 def test_the_compile_lottery_is_told():
@@ -120,8 +121,16 @@ def test_forward_and_backward(backend):
     assert max(error.relative for error in manifest.errors) < 1e-2
 
 
+def test_a_run_twice_needs_the_same_memory():
+    peaks = {carried_out("03_simple_mlp", seed=seed)[0].peak_memory_bytes for seed in (5, 6, 7)}
+    assert max(peaks) - min(peaks) < 1_000_000
+    compiled, _ = carried_out("03_simple_mlp", backend="compile")
+    assert compiled.peak_memory_bytes < min(peaks), "the fused kernel saves an intermediate"
+
+
 def test_what_stands_beside_the_profile():
     manifest, _ = carried_out("03_simple_mlp")
+    assert statistics.median(manifest.graph_replay_us.values) <= 1.03 * statistics.median(manifest.step_us.values)
     assert len(manifest.step_us.values) >= 20
     assert len(manifest.graph_replay_us.values) == 50, manifest.graph_replay_why
     assert manifest.load.seconds >= 1

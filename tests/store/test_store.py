@@ -1,14 +1,19 @@
 """Finding runs: by workload first, then by device and age; failed, throttled and unsettled ones never answer."""
 
+import io
+import json
+import os
 import threading
+import zipfile
 
 import pytest
 
+from core.store import store as store_module
 from core.store.manifest import ClockSample, Failure
 from core.store.runfile import RunFileError
 from core.store.store import Store, safe_name
 from core.workload import make
-from tests.runs import CPU, H200, manifest, run_file
+from tests.runs import CPU, H200, manifest, one_kernel_a_step, run_file
 
 LINEAR = {"layer": "linear"}
 
@@ -117,7 +122,81 @@ def test_a_damaged_table_cache_is_made_anew(store):
 def test_an_id_from_a_stranger_stays_inside_the_store(store):
     entry = store.add(run_file("../../../etc/passwd"))
     assert entry.path.parent == store.home / "runs"
-    assert safe_name("../a b/ü") == "___a_b_ü"
+    assert safe_name("linear-eager-8e6f_1") == "linear-eager-8e6f_1"
+    assert safe_name("../a b/ü").startswith("___a_b__-")
+    assert len({safe_name("x/1"), safe_name("x_1"), safe_name("x-1")}) == 3
+    assert len(safe_name("日" * 5000)) < 150
+
+
+def odd_files(folder):
+    """What a folder of runs may hold beside runs, by what it is."""
+    os.mkfifo(folder / "pipe.run.zip")
+    (folder / "link.run.zip").symlink_to(folder / "nowhere")
+    (folder / "folder.run.zip").mkdir()
+    (folder / "empty.run.zip").write_bytes(b"")
+    for name, text in (
+        ("deep", b"[" * 200_000),
+        ("long", b" " * 30_000_000),
+        ("list", b"[]"),
+        ("text", b'"x"'),
+        ("nan", b'{"format": NaN}'),
+    ):
+        with zipfile.ZipFile(folder / f"{name}.run.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("manifest.json", text)
+
+
+def test_odd_files_in_the_folder_hurt_nobody(store):
+    store.add(run_file("good"))
+    odd_files(store.home / "runs")
+    assert ids(store.entries()) == ["good"]
+    assert ids(store.nearest(make({"layer": "geglu_mlp"}))) == ["good"]
+
+
+def altered(run_id, **workload):
+    """A run file whose workload was changed by hand."""
+    data = run_file(run_id)
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        known = json.loads(archive.read("manifest.json"))
+    known["workload"] |= workload
+    changed = io.BytesIO()
+    with zipfile.ZipFile(changed, "w") as archive:
+        archive.writestr("manifest.json", json.dumps(known))
+    return changed.getvalue()
+
+
+@pytest.mark.parametrize(
+    "workload",
+    [
+        {"layer": "unheard_of"},
+        {"backend": "tpu"},
+        {"sizes": [["foo", 3]]},
+        {"sizes": [["batch", 10**30], ["in_features", 1], ["out_features", 1]]},
+        {"sizes": []},
+        {"dtype": "fp4"},
+    ],
+)
+def test_a_workload_that_this_version_does_not_have_is_not_served(store, workload):
+    store.add(run_file("good"))
+    (store.home / "runs" / "odd.run.zip").write_bytes(altered("odd", **workload))
+    assert ids(store.entries()) == ["good"]
+    assert [path.name for path in store.unreadable()] == ["odd.run.zip"]
+
+
+def test_a_full_disk_still_shows_the_recordings(store, monkeypatch):
+    record(store, "h200")
+
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(store_module, "write_tables", full)
+    assert store.tables(store.get("h200")).events.num_rows == 8
+
+
+def test_a_replaced_file_shows_its_own_events(store):
+    entry = store.add(run_file("a"))
+    assert store.tables(entry).events.num_rows == 8
+    entry.path.write_bytes(run_file("a", events=one_kernel_a_step(steps=3)))
+    assert store.tables(store.get("a")).events.num_rows == 12
 
 
 def test_many_threads_may_ask_at_once(store):

@@ -21,7 +21,7 @@ def test_replaces_what_was_there_and_leaves_nothing_else(tmp_path):
     write_tables(read_trace(trace(op("new", 1, 1))), tmp_path)
     assert open_tables(tmp_path).events["name"].to_pylist() == ["new"]
     assert before.events["name"].to_pylist() == ["old"]
-    assert [path.name for path in tmp_path.iterdir()] == ["tables.arrow"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["tables.arrow", "tables.crc32"]
 
 
 def test_missing(tmp_path):
@@ -53,3 +53,14 @@ def test_damaged_file(tmp_path, kept):
     path.write_bytes(content[: int(len(content) * kept) if isinstance(kept, float) else kept])
     with pytest.raises(TablesError):
         open_tables(tmp_path)
+
+
+def test_any_damage_is_noticed(tmp_path):
+    write_tables(read_trace(trace(op("one", 1, 1))), tmp_path)
+    whole = (tmp_path / "tables.arrow").read_bytes()
+    for at in range(0, len(whole), 61):
+        hurt = bytearray(whole)
+        hurt[at] ^= 0x55
+        (tmp_path / "tables.arrow").write_bytes(bytes(hurt))
+        with pytest.raises(TablesError):
+            open_tables(tmp_path)

@@ -1,15 +1,27 @@
 """The pages on recordings alone: first view, links, bad input. No worker runs here; test_live_page.py has those."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from core.analysis.spread import Spread
+from core.store.manifest import (
+    Compile,
+    Device,
+    Failure,
+    KernelSource,
+    NumericError,
+    Samples,
+    TunedKernel,
+)
+from core.store.runfile import pack
 from core.store.store import RECORDINGS, Store
 from core.ui import session
 from core.workload import from_preset, to_fields
-from tests.runs import run_file
+from tests.runs import manifest, one_kernel_a_step, run_file, trace_bytes
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -33,9 +45,15 @@ def explore(**link):
     return page.run()
 
 
-def texts(page, *kinds):
+def raw(page, *kinds):
+    """The Markdown of every sentence on the page."""
     kinds = kinds or ("header", "subheader", "markdown", "caption", "warning", "error", "info")
     return [element.value for kind in kinds for element in getattr(page, kind)]
+
+
+def texts(page, *kinds):
+    """Every sentence as it reads, with nothing escaped."""
+    return [re.sub(r"\\(.)", r"\1", text) for text in raw(page, *kinds)]
 
 
 def bars(page):
@@ -113,6 +131,11 @@ def test_the_spread_over_compiles_is_said_beside_the_number():
         ({"layer": "linear", "bias": "perhaps"}, "The link says bias 'perhaps'"),
         ({"steps": "none"}, "Steps must be a whole number"),
         ({"run": "no-such-run"}, "The run no-such-run is not on this machine"),
+        ({"batch": "--5"}, "Batch must be a whole number"),
+        ({"batch": "1,5"}, "Batch must be a whole number"),
+        ({"step": "0"}, "a step is a number from 1 on"),
+        ({"step": "abc"}, "a step is a number from 1 on"),
+        ({"step": "999"}, "has no step 999"),
     ],
 )
 def test_a_bad_link_gives_one_sentence_and_still_a_chart(link, words):
@@ -177,11 +200,56 @@ def test_two_runs_of_a_workload_can_both_be_seen(home):
     assert any("Live on NVIDIA H200" in text for text in texts(page, "markdown"))
 
 
-def test_a_failed_run_is_shown_with_its_reason(home):
-    from core.store.manifest import Failure
-    from core.store.runfile import pack
-    from tests.runs import manifest
+#: Markdown that would do something: not escaped by a backslash.
+ALIVE = re.compile(r"(?<!\\)(?:!\[|\]\(http|\$x|:red\[|<b>|\*\*s)")
+HOSTILE = "![x](http://127.0.0.1:9/x.png) [press](http://evil.example) $x^2$ `b` :red[r] <b>h</b> **s**"
 
+
+@pytest.mark.parametrize("field", ["run", "batch", "layer", "backend", "steps", "step", "dtype"])
+def test_what_a_link_says_is_shown_as_it_is(field):
+    page = explore(**{field: HOSTILE})
+    assert not page.exception
+    assert page.warning
+    for text in raw(page):
+        assert not ALIVE.search(text), text
+
+
+def test_what_a_strangers_run_says_is_shown_as_it_is(home):
+    device = Device(kind="gpu", name=HOSTILE, driver=HOSTILE)
+    kernel = TunedKernel(HOSTILE, HOSTILE, (), None, None, Spread(3, 2.0, 1.0, 3.0, 1.5, 2.5))
+    stranger = manifest(
+        "stranger",
+        fields={"layer": "linear", "backend": "compile", "batch": 77},
+        device=device,
+        versions={"torch": HOSTILE, HOSTILE: HOSTILE},
+        step_us=Samples("us", HOSTILE, (1.0, 2.0)),
+        graph_replay_why=HOSTILE,
+        errors=(NumericError(HOSTILE, 1.0, 1.0),),
+        compiles=(Compile("warm", True, 1.0, {}, (kernel,), None, shown=True),),
+        sources=(KernelSource(HOSTILE, "triton", (HOSTILE,), (HOSTILE,)),),
+        notes=(HOSTILE,),
+    )
+    events = one_kernel_a_step()
+    events[1]["name"] = events[3]["name"] = HOSTILE
+    Store(home).add(pack(stranger, trace_bytes(events), {f"{HOSTILE}.py": "x = 1"}))
+    page = explore(layer="linear", backend="compile", batch=77)
+    assert not page.exception
+    assert page.query_params["run"] == "stranger"
+    outside_code = [re.sub(r"(`+).*?\1", "", text) for text in raw(page)]
+    labels = [box.label for box in page.expander] + [metric.delta for metric in page.metric]
+    for text in [*outside_code, *labels]:
+        assert not ALIVE.search(text), text
+
+
+def test_a_damaged_trace_is_told_and_the_rest_is_shown(home):
+    Store(home).add(pack(manifest("hurt", fields={"layer": "linear", "batch": 78}), b"not gzip, not json", {}))
+    page = explore(layer="linear", batch=78)
+    assert not page.exception
+    assert any(text.startswith("The trace of this run cannot be shown") for text in texts(page, "error"))
+    assert any("Device and versions" in text for text in texts(page, "markdown"))
+
+
+def test_a_failed_run_is_shown_with_its_reason(home):
     failed = manifest("failed-1", status="failed", failure=Failure("out_of_memory", "The device ran out of memory."))
     Store(home).add(pack(failed, None, {}))
     page = explore(**{k: "on" if v is True else v for k, v in to_fields(failed.workload).items()}, run="failed-1")
