@@ -45,6 +45,7 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
     failure = None
     with gpu.exclusive(lambda: report("Waiting for another process on this device", 0, 1)):
         start = time.perf_counter()
+        _empty(device)
         try:
             check_fits(workload, machine.rates(device), "this GPU" if device == "cuda" else "this machine")
             _measure(workload, protocol, device, report, measured)
@@ -188,6 +189,12 @@ def _release(workload: Workload, device: str, *, context_lost: bool) -> None:
     if backend_of(workload).compiles:  # elsewhere it would only import Dynamo, which takes seconds
         torch.compiler.reset()
     gc.collect()
-    if device == "cuda" and not context_lost:
+    if not context_lost:
+        _empty(device)
+
+
+def _empty(device: str) -> None:
+    """An empty device, so that a run's memory is its own: nothing cached, and no workspaces of earlier matrix products."""
+    if device == "cuda":
         torch_internals.clear_workspaces()
         torch.cuda.empty_cache()
