@@ -3,9 +3,10 @@ PYTHON ?= python3
 VENV := .venv
 VIEW := .venv-view
 PORT ?= 8501
+NEW_ENOUGH := $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one: make $(MAKECMDGOALS) PYTHON=python3.12")'
 STREAMLIT_FLAGS := --server.port $(PORT)
 
-.PHONY: run view test setup lint shots clean
+.PHONY: run view test setup lint clean
 
 run: $(VENV)/.run-ready
 	$(VENV)/bin/streamlit run app.py $(STREAMLIT_FLAGS)
@@ -26,6 +27,7 @@ lint: $(VENV)/.test-ready
 	$(VENV)/bin/mypy
 
 $(VENV)/.run-ready: requirements.txt requirements-view.txt
+	@$(NEW_ENOUGH)
 	test -d $(VENV) || $(PYTHON) -m venv $(VENV)
 	$(VENV)/bin/python -m pip install --quiet -r requirements.txt
 	touch $@
@@ -35,6 +37,7 @@ $(VENV)/.test-ready: requirements-dev.txt $(VENV)/.run-ready
 	touch $@
 
 $(VIEW)/.view-ready: requirements-view.txt
+	@$(NEW_ENOUGH)
 	test -d $(VIEW) || $(PYTHON) -m venv $(VIEW)
 	$(VIEW)/bin/python -m pip install --quiet -r requirements-view.txt
 	touch $@

@@ -63,7 +63,7 @@ def _machine() -> None:
         if device.kind == "gpu"
         else "No GPU that torch can use: live runs speak of operators on the CPU, recordings of kernels on a GPU",
         ", ".join(f"{name.replace('_', '-')} {version}" for name, version in machine.versions.items() if version),
-        f"Free memory for a run: {words.memory(machine.rates.free_memory_bytes)}",
+        f"Free memory when the worker started: {words.memory(machine.rates.free_memory_bytes)}",
     ]
     titles = {backend.name: backend.title for backend in BACKENDS}
     facts += [f"{titles[name]}: {sentence}" for name, sentence in machine.gaps.items()]

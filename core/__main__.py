@@ -79,7 +79,7 @@ def _record(options: argparse.Namespace) -> int:
     failed = 0
     for index, workload in enumerate(workloads, 1):
         print(f"[{index}/{len(workloads)}] {workload.title}, {workload.steps} steps", flush=True)
-        if options.shipped and store.answers(workload):
+        if options.shipped and _is_recorded(workload, store, options.out):
             print("    already recorded")
             continue
         fresh = (
@@ -88,6 +88,9 @@ def _record(options: argparse.Namespace) -> int:
         entry = _record_one(workload, fresh, store, options.out)
         print(f"    {_line(entry)}\n    {entry.path}", flush=True)
         failed += entry.manifest.status == "failed"
+        if entry.manifest.failure is not None and entry.manifest.failure.kind == "cuda_error":
+            print("The GPU's context is lost, and only a new process can go on: run the same command again.")
+            return 1
     return 1 if failed else 0
 
 
@@ -96,6 +99,14 @@ def _record_one(workload: Workload, fresh: int, store: Store, out: Path | None) 
 
     data = run(workload, protocol_for(workload, fresh), lambda text, done, total: print(f"    {text}", flush=True))
     return store.add(data, folder=out)
+
+
+def _is_recorded(workload: Workload, store: Store, out: Path | None) -> bool:
+    """Whether this device has a recording of it already, where the new one would go."""
+    from core.bench.machine import describe_device  # torch: only where something is really run
+
+    name = describe_device().name
+    return any(e.manifest.device.name == name and (out or not e.recorded) for e in store.answers(workload))
 
 
 def _workloads(options: argparse.Namespace) -> tuple[Workload, ...]:

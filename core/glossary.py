@@ -13,9 +13,6 @@ GLOSSARY: dict[str, str] = {
     "gemm": "General matrix multiplication, the work of a linear layer.",
     "epilogue": "What a GEMM kernel does to its result before writing it, such as adding the bias: no second kernel.",
     "backend": "Who carries the layer out: PyTorch itself, code that torch.compile generates, or hand-written kernels.",
-    "eager": "PyTorch as it comes: one operator after the other, each with its own kernels.",
-    "torch.compile": "Captures the call, fuses what it can and generates kernels; the first call waits for that.",
-    "liger": "A library of hand-written Triton kernels for the layers of language models.",
     "step time": "Time from one step to the next, without the profiler, in a burst of back-to-back steps.",
     "kernel time": "Sum of the times of all kernels of a step, as the profiler saw them.",
     "gpu busy": "Share of a step in which at least one kernel, copy or fill ran; overlapping ones count once.",
@@ -39,7 +36,8 @@ GLOSSARY: dict[str, str] = {
     "registers": "Fast storage of one thread; more of it means fewer threads at the same time.",
     "shared memory": "Fast storage that the threads of one block share.",
     "throttling": "The GPU holding its clocks down, for power or heat: a slower time that is not a slower kernel.",
-    "peak memory": "The most device memory that PyTorch had allocated at once during the run.",
+    "peak memory": "The most device memory that PyTorch had allocated at once for the warm-up and the profiled steps, the "
+    "workspace of cuBLAS included.",
     "numeric error": "Distance from the same layer in eager fp32: ‖out − ref‖ / ‖ref‖.",
     "provenance": "Inductor's own record of which operators a generated kernel computes.",
     "family": "What kind of work a kernel does, told by its name; it gives the kernel its colour.",
@@ -48,11 +46,11 @@ GLOSSARY: dict[str, str] = {
     "dtype": "The number format: bf16 and fp16 take 2 bytes a number, fp32 takes 4.",
     "passes": "Forward alone (inference), or forward and backward (a training step without the optimizer).",
     "recorded": "Measured earlier on the named machine and shipped with FusionScope.",
-    "live": "Measured on this machine by this FusionScope.",
+    "live": "Measured by this FusionScope, on the machine it runs on or the worker it is connected to.",
     "clocks": "The GPU's SM clock in MHz: a time without its clock is half a fact.",
     "sustained load": "The step repeated for over a second: clocks and heat settle, as a burst does not show.",
     "xblock": "How many elements one block of a generated Triton kernel works on.",
-    "warp": "32 threads that run in lockstep.",
+    "warp": "A group of 32 threads that run in lockstep.",
     "unsettled": "The profiled steps never all held the same kernels, so this run answers no question.",
 }
 

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from core.backends import BACKENDS
-from core.workload import PASSES, STEPS_ARTICLE, STEPS_DEFAULT, Workload, from_preset, layer_of, presets, with_changes
+from core.workload import (
+    PASSES,
+    STEPS_ARTICLE,
+    STEPS_DEFAULT,
+    Workload,
+    applies,
+    from_preset,
+    layer_of,
+    presets,
+    with_changes,
+)
 
 #: Compiles in processes of their own, beside those in the warm worker: on request, and in shipped recordings.
 FRESH_PROCESS_COMPILES = 3
@@ -20,7 +30,7 @@ def shipped_workloads() -> tuple[Workload, ...]:
     for _, preset in presets():
         base = from_preset(preset.name)
         for backend in BACKENDS:
-            if backend.twin is not None and backend.twin not in layer_of(base).twins:
+            if not applies(backend, layer_of(base)):
                 continue
             for passes in PASSES:
                 found[with_changes(base, backend=backend.name, passes=passes)] = None

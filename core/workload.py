@@ -65,7 +65,8 @@ class Workload:
         sizes = " × ".join(f"{name} {value:,}" for name, value in self.sizes)
         flags = "".join(f", {'' if on else 'no '}{name}" for name, on in self.flags)
         passes = PASSES[self.passes].lower()
-        return f"{layer_of(self).title}, {sizes}{flags}, {self.dtype}, {passes}, {backend_of(self).title}"
+        options = "".join(f", {name} {value}" for name, value in self.options)
+        return f"{layer_of(self).title}, {sizes}{flags}, {self.dtype}, {passes}, {backend_of(self).title}{options}"
 
     @property
     def label(self) -> str:
@@ -103,6 +104,11 @@ def backend_of(workload: Workload) -> Backend:
     return _BACKENDS[workload.backend]
 
 
+def applies(backend: Backend, layer: Layer) -> bool:
+    """Whether the backend can carry the layer out: where it stands on a twin, the layer must have it."""
+    return backend.twin is None or backend.twin in layer.twins
+
+
 def presets() -> tuple[tuple[Layer, Preset], ...]:
     """Every preset with its layer, in registry order."""
     return tuple((layer, preset) for layer in LAYERS for preset in layer.presets)
@@ -111,7 +117,7 @@ def presets() -> tuple[tuple[Layer, Preset], ...]:
 def offers(preset: Preset, backend: Backend) -> bool:
     """Whether a preset's own card offers the backend: it applies, and no other preset of the same sizes is for it."""
     own = from_preset(preset.name)
-    if backend.twin is not None and backend.twin not in layer_of(own).twins:
+    if not applies(backend, layer_of(own)):
         return False
     rivals = [other for _, other in presets() if without_backend(from_preset(other.name)) == without_backend(own)]
     meant = [other.backend for other in rivals if other.name != preset.name]
@@ -138,7 +144,7 @@ def make(fields: Mapping[str, Any]) -> Workload:
     """
     layer = _one_of("layer", fields.get("layer", LAYERS[0].name), _LAYERS)
     backend = _one_of("backend", fields.get("backend", BACKENDS[0].name), _BACKENDS)
-    if backend.twin is not None and backend.twin not in layer.twins:
+    if not applies(backend, layer):
         raise WorkloadError(f"{layer.title} has no {backend.title} version; choose another backend.")
     known = field_names(layer, backend)
     unknown = next((name for name in fields if name not in known), None)

@@ -7,7 +7,7 @@ from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
 from core.store.store import Entry
 from core.trace import TraceError
-from core.ui import chrome, link, pickers, runpanel, session, timeline, views, words
+from core.ui import chrome, details, link, pickers, runpanel, session, timeline, views, words
 from core.workload import Workload, WorkloadError, from_preset, make
 
 _SHOWN = "explore:shown"
@@ -83,13 +83,15 @@ def _run_to_show(workload: Workload | None) -> Entry | None:
     if entry is not None and (workload is None or entry.manifest.workload == workload):
         st.session_state[_SHOWN] = entry.manifest.id
         return entry
+    shown = store.get(st.session_state.get(_SHOWN, ""))
+    if shown is not None and shown.manifest.workload == workload and shown.manifest.answers:
+        return shown
     if workload is not None:
         machine = session.machine()
         answers = store.answers(workload, machine.device if machine else None)
         if answers:
             st.session_state[_SHOWN] = answers[0].manifest.id
             return answers[0]
-    shown = store.get(st.session_state.get(_SHOWN, ""))
     if shown is not None:
         return shown
     nearest = store.nearest(workload or make({}), limit=1)
@@ -109,7 +111,9 @@ def _title(entry: Entry) -> None:
             help=words.recorded_help(entry.recorded),
         )
         if manifest.status == "unsettled":
-            st.badge("Unsettled", color="orange", help=words.plain(manifest.settled_why))
+            st.badge(
+                "Unsettled", color="orange", help=f"{words.explain('unsettled')} {words.plain(manifest.settled_why)}"
+            )
         if manifest.throttled:
             st.badge("Clocks held down", color="orange", help=words.throttle(manifest.window_clocks))
         found = words.spread_of(manifest.step_us)
@@ -171,23 +175,24 @@ def _show_run(entry: Entry) -> None:
         tables = None
     if tables is None:
         st.info("This run has no timeline; what else it holds stands below.")
-        views.details(entry)
+        details.show(entry)
         return
     problem = timeline.step_problem(tables, link.step())
     if problem:
         st.warning(words.plain(problem), icon=":material/info:")
     step = words.spread_of(manifest.step_us)
+    on_gpu = manifest.device.kind == "gpu"
     found = headline(tables, step.median if step else None)
     views.headline(manifest, found)
     timeline.show(entry, tables)
-    st.subheader("Kernels" if found.has_gpu_work else "Operators", anchor="kernels",
-                 help=words.explain("kernel" if found.has_gpu_work else "operator"))  # fmt: skip
-    views.kernels(manifest, tables, on_gpu=found.has_gpu_work)
+    st.subheader("Kernels" if on_gpu else "Operators", anchor="kernels",
+                 help=words.explain("kernel" if on_gpu else "operator"))  # fmt: skip
+    views.kernels(manifest, tables, on_gpu=on_gpu)
     if manifest.compiles:
         views.compiles(manifest)
         views.code(entry)
     st.subheader("Details", anchor="details")
-    views.details(entry)
+    details.show(entry)
 
 
 with chrome.guarded():

@@ -23,7 +23,6 @@ class Headline:
     kernel_time_us: Spread | None
     gpu_busy_us: Spread | None
     busy_share: float | None
-    has_gpu_work: bool
 
 
 def headline(tables: Tables, unprofiled_step_us: float | None) -> Headline:
@@ -39,7 +38,6 @@ def headline(tables: Tables, unprofiled_step_us: float | None) -> Headline:
         kernel_time_us=spread(windows["kernel_time_us"].dropna().to_numpy()) if on_gpu else None,
         gpu_busy_us=busy,
         busy_share=share,
-        has_gpu_work=on_gpu,
     )
 
 

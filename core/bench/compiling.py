@@ -21,8 +21,9 @@ from core.analysis.kernels import kernel_table
 from core.analysis.spread import Spread, spread
 from core.bench import torch_internals
 from core.bench.build import Built, step_of
+from core.bench.gpu import wait_for_clocks
 from core.bench.timing import Step, settled_window, warm_up
-from core.store.manifest import Compile, Protocol, TunedKernel
+from core.store.manifest import Compile, Protocol, TunedKernel, is_throttled
 from core.trace import Tables
 from core.workload import Workload, backend_of
 
@@ -56,6 +57,16 @@ def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, C
     return step, row, seen
 
 
+class NotCompiledError(RuntimeError):
+    """torch.compile fell back to eager without a word; its profile would be eager's under another name."""
+
+
+def check_compiled(tables: Tables) -> None:
+    """Raises NotCompiledError where no compiled code ran in the profile."""
+    if not any(name.startswith("Torch-Compiled Region") for name in tables.events["name"].unique().to_pylist()):
+        raise NotCompiledError("no compiled region ran")
+
+
 def with_true_times(row: Compile, tables: Tables) -> Compile:
     """The same compile with what the profiler saw its kernels take."""
     table = kernel_table(tables)
@@ -85,8 +96,13 @@ def profiled_compile(workload: Workload, built: Built, device: str, protocol: Pr
     with torch_internals.cold():
         step, row, _ = cold_compile(workload, built, device)
         warm_up(step, device, protocol.warmup_calls)
-        _, tables, _, _ = settled_window(step, device, workload.label, protocol)
-    return with_true_times(row, tables)
+        if device == "cuda":
+            wait_for_clocks()
+        window = settled_window(step, device, workload.label, protocol)
+    # A window whose steps differ, or one at held-down clocks, tells no true times: they stay unknown.
+    if window.why or any(is_throttled(sample) for sample in window.clocks):
+        return row
+    return with_true_times(row, window.tables)
 
 
 def in_fresh_processes(

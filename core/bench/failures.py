@@ -9,7 +9,14 @@ from core.store.manifest import Failure
 #: (words in the exception's text or type, kind, sentence). The first match names the failure.
 _KNOWN: tuple[tuple[tuple[str, ...], str, str], ...] = (
     (
-        ("OutOfMemoryError", "out of memory", "not enough memory", "DefaultCPUAllocator", "can't allocate memory"),
+        (
+            "OutOfMemoryError",
+            "out of memory",
+            "not enough memory",
+            "DefaultCPUAllocator",
+            "can't allocate memory",
+            "CUBLAS_STATUS_ALLOC_FAILED",
+        ),
         "out_of_memory",
         "The device ran out of memory at these sizes; choose smaller ones.",
     ),
@@ -18,6 +25,23 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "no_compiler",
         "torch.compile found no working C++ compiler on this machine; install g++ (Debian: apt-get install g++) or "
         "choose the eager backend.",
+    ),
+    (
+        ("NotCompiledError",),
+        "not_compiled",
+        "PyTorch skipped compiling here and would have run eager; choose another number format (a GPU older than Ampere "
+        "compiles no bf16) or the eager backend.",
+    ),
+    (
+        ("Failed to find C compiler", "Python.h: No such file"),
+        "no_compiler",
+        "Triton found no C compiler or no Python headers on this machine; install gcc and python3-dev, or choose the eager "
+        "backend.",
+    ),
+    (
+        ("GPUTooOldForTriton", "no kernel image is available", "not compatible with the current PyTorch installation"),
+        "gpu_too_old",
+        "This GPU is too old for what is installed here; choose the eager backend, or an older PyTorch.",
     ),
     (
         ("0 active drivers", "driver must be loaded", "no NVIDIA driver"),

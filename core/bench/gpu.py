@@ -109,8 +109,8 @@ def other_processes() -> tuple[Process, ...] | None:
             running = pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)
     except pynvml.NVMLError:
         return None
-    if running and os.getpid() not in {p.pid for p in running}:
-        return None  # in a container NVML may tell the host's process ids: which of them is this one?
+    if os.getpid() not in {p.pid for p in running}:
+        return None  # this process does use the GPU: in a container NVML may list nobody, or the host's process ids
     return tuple(Process(p.pid, p.usedGpuMemory) for p in running if p.pid != os.getpid())
 
 

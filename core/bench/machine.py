@@ -13,6 +13,7 @@ from pathlib import Path
 
 import torch
 
+from core.backends import BACKENDS, Backend
 from core.bench import gpu
 from core.store.manifest import Device, Machine
 from core.workload import DTYPES, Rates
@@ -59,15 +60,22 @@ def versions() -> dict[str, str | None]:
 def look_over() -> Machine:
     """Looks the machine over; the first time in a process takes about a second, for the rates are measured then."""
     device = torch_device()
-    gaps: dict[str, str] = {}
     known = versions()
-    if device == "cpu":
-        gaps["liger"] = "Liger's Triton kernels need a GPU; this machine has none that torch can use."
-    elif known["liger_kernel"] is None:
-        gaps["liger"] = "liger-kernel is not installed; run make setup again on Linux."
-    if device == "cpu" and not (shutil.which("g++") or shutil.which("clang++") or os.environ.get("CXX")):
-        gaps["compile"] = "torch.compile needs a C++ compiler on the CPU; install g++ (Debian: apt-get install g++)."
+    gaps = {backend.name: gap for backend in BACKENDS if (gap := _gap(backend, device, known)) is not None}
     return Machine(device=describe_device(), versions=known, rates=rates(device), gaps=gaps)
+
+
+def _gap(backend: Backend, device: str, known: dict[str, str | None]) -> str | None:
+    """Why the backend cannot run here, None where it can."""
+    if backend.needs_gpu and device == "cpu":
+        return f"{backend.title} need a GPU; this machine has none that torch can use."
+    if backend.twin == "liger" and known["liger_kernel"] is None:
+        return "liger-kernel is not installed; run make setup again on Linux."
+    compilers = ("g++", "clang++") if device == "cpu" else ("gcc", "clang", "cc")
+    environment = "CXX" if device == "cpu" else "CC"
+    if backend.compiles and not (any(map(shutil.which, compilers)) or os.environ.get(environment)):
+        return f"{backend.title} needs a compiler; install {compilers[0]} (Debian: apt-get install {compilers[0]})."
+    return None
 
 
 def rates(device: str) -> Rates:

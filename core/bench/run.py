@@ -45,9 +45,10 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
     failure = None
     with gpu.exclusive(lambda: report("Waiting for another process on this device", 0, 1)):
         start = time.perf_counter()
-        _empty(device)
         try:
-            check_fits(workload, machine.rates(device), "this GPU" if device == "cuda" else "this machine")
+            rates = machine.rates(device)
+            _empty(device)  # after the rates, whose matrix products leave a workspace behind
+            check_fits(workload, rates, "this GPU" if device == "cuda" else "this machine")
             _measure(workload, protocol, device, report, measured)
         except WorkloadError as error:
             failure = failures.Failure("does_not_fit", str(error))
@@ -97,13 +98,17 @@ def _measure(workload: Workload, protocol: Protocol, device: str, report: Report
         if device == "cuda":
             measured.fields["peak_memory_bytes"] = torch.cuda.max_memory_allocated() - held_bytes
         _unprofiled(workload, built, device, step, say, measured)
-    rows, notes = compiling.in_fresh_processes(
-        workload,
-        protocol,
-        lambda index: say(f"Compiling in fresh process {index + 1} of {protocol.fresh_process_compiles}"),
-    )
-    measured.compiles += rows
-    measured.notes += notes
+        rows, notes = compiling.in_fresh_processes(
+            workload,
+            protocol,
+            lambda index: say(f"Compiling in fresh process {index + 1} of {protocol.fresh_process_compiles}"),
+        )
+        measured.compiles += rows
+        measured.notes += notes
+        if device == "cuda":
+            # Last, for it heats the card up: what came after it would be measured at lower clocks.
+            say("Repeating steps for over a second, reading the clocks")
+        measured.fields["load"] = timing.load(step, device)
     say("Packing the run")
 
 
@@ -146,18 +151,18 @@ def _window(
     if device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     timing.warm_up(step, device, protocol.warmup_calls)
-    before = gpu.clocks_now() if device == "cuda" else ()
-    trace, tables, attempts, why = timing.settled_window(step, device, workload.label, protocol)
-    after = gpu.clocks_now() if device == "cuda" else ()
-    measured.trace = trace
+    window = timing.settled_window(step, device, workload.label, protocol)
+    if backend_of(workload).compiles:
+        compiling.check_compiled(window.tables)
+    measured.trace = window.trace
     measured.fields |= {
-        "profile_attempts": attempts,
-        "settled_why": why,
-        "window_clocks": before + after,
+        "profile_attempts": window.attempts,
+        "settled_why": window.why,
+        "window_clocks": window.clocks,
         "other_processes": gpu.other_processes() if device == "cuda" else None,
     }
     if measured.compiles:
-        measured.compiles[-1] = compiling.with_true_times(measured.compiles[-1], tables)
+        measured.compiles[-1] = compiling.with_true_times(measured.compiles[-1], window.tables)
 
 
 def _unprofiled(
@@ -178,10 +183,6 @@ def _unprofiled(
         measured.fields["errors"] = numeric_errors(workload, built, step, device)
     except torch.OutOfMemoryError:
         measured.notes.append("The fp32 reference did not fit into memory, so the numeric error is unknown.")
-    if device == "cuda":
-        # Last, for it heats the card up: what came after it would be measured at lower clocks.
-        say("Repeating steps for over a second, reading the clocks")
-    measured.fields["load"] = timing.load(step, device)
 
 
 def _release(workload: Workload, device: str, *, context_lost: bool) -> None:

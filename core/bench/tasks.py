@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from core.bench.failures import describe
 from core.bench.machine import look_over
 from core.bench.run import run
 from core.store import runfile
@@ -13,6 +14,14 @@ from core.store.manifest import Protocol
 from core.workload import Workload
 
 Report = Callable[[str, int, int], None]
+
+
+class LookError(Exception):
+    """Why this machine cannot be looked at, as the engine passes it on: a kind and a sentence."""
+
+    def __init__(self, kind: str, sentence: str) -> None:
+        super().__init__(sentence)
+        self.kind, self.sentence = kind, sentence
 
 
 class RunOrder(msgspec.Struct, frozen=True):
@@ -37,4 +46,8 @@ def run_workload(payload: bytes, report: Report) -> bytes:
 def look(payload: bytes, report: Report) -> bytes:
     """The Machine as JSON; the first call also warms the worker up."""
     report("Starting the worker: importing torch", 0, 1)
-    return msgspec.json.encode(look_over())
+    try:
+        return msgspec.json.encode(look_over())
+    except Exception as error:
+        known = describe(error)
+        raise LookError(known.kind, f"Live runs are not possible for now. {known.sentence}") from error

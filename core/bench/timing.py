@@ -7,6 +7,7 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import torch
@@ -14,8 +15,8 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 
 from core.analysis.spread import spread
 from core.analysis.steps import settled
-from core.bench.gpu import ClockLoop
-from core.store.manifest import Load, Protocol, Samples
+from core.bench.gpu import ClockLoop, clocks_now
+from core.store.manifest import ClockSample, Load, Protocol, Samples
 from core.trace import Tables, read_trace
 
 Step = Callable[[], object]
@@ -41,11 +42,29 @@ def warm_up(step: Step, device: str, calls: int) -> None:
     synchronize(device)
 
 
-def profile_window(step: Step, device: str, label: str, protocol: Protocol) -> bytes:
-    """Profiles `protocol.steps` steps the article's way; the trace as gzipped Chrome JSON."""
+@dataclass(frozen=True)
+class ProfiledWindow:
+    """A profile: gzipped Chrome JSON and its tables, the clocks right before and after it, how many attempts it took,
+    and the sentence why its steps never held the same kernels (None where they do)."""
+
+    trace: bytes
+    tables: Tables
+    clocks: tuple[ClockSample, ...]
+    attempts: int
+    why: str | None
+
+
+def profile_window(step: Step, device: str, label: str, protocol: Protocol) -> tuple[bytes, tuple[ClockSample, ...]]:
+    """Profiles `protocol.steps` steps the article's way; the trace as gzipped Chrome JSON, and the clocks around it."""
     warnings.filterwarnings("ignore", message=".*Profiler clears events at the end of each cycle")
     activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
     before = protocol.schedule_wait + protocol.schedule_warmup
+    clocks = list(clocks_now() if device == "cuda" else ())
+
+    def ready(profiler: profile) -> None:
+        clocks.extend(clocks_now() if device == "cuda" else ())  # before the export, in which the card would idle
+        profiler.export_chrome_trace(str(path))
+
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "trace.json.gz"
         with profile(
@@ -53,7 +72,7 @@ def profile_window(step: Step, device: str, label: str, protocol: Protocol) -> b
             schedule=schedule(
                 wait=protocol.schedule_wait, warmup=protocol.schedule_warmup, active=protocol.steps, repeat=1
             ),
-            on_trace_ready=lambda profiler: profiler.export_chrome_trace(str(path)),
+            on_trace_ready=ready,
             record_shapes=True,
         ) as profiler:
             for index in range(before + protocol.steps):
@@ -62,21 +81,18 @@ def profile_window(step: Step, device: str, label: str, protocol: Protocol) -> b
                 if index == before - 1:
                     synchronize(device)  # or kernels of the warm-up step end up in the window, without their launch
                 profiler.step()
-        return path.read_bytes()
+        return path.read_bytes(), tuple(clocks)
 
 
-def settled_window(step: Step, device: str, label: str, protocol: Protocol) -> tuple[bytes, Tables, int, str | None]:
-    """Profiles until every step holds the same kernels, three times at most: Kineto may drop the first ones silently.
-
-    Returns the last trace, its tables, the number of attempts, and None or the sentence why it never settled.
-    """
+def settled_window(step: Step, device: str, label: str, protocol: Protocol) -> ProfiledWindow:
+    """Profiles until every step holds the same kernels, three times at most: Kineto may drop the first ones silently."""
     for attempt in range(1, PROFILE_ATTEMPTS + 1):
-        trace = profile_window(step, device, label, protocol)
+        trace, clocks = profile_window(step, device, label, protocol)
         tables = read_trace(trace)
         same, why = settled(tables, protocol.steps)
         if same:
-            return trace, tables, attempt, None
-    return trace, tables, attempt, why
+            return ProfiledWindow(trace, tables, clocks, attempt, None)
+    return ProfiledWindow(trace, tables, clocks, attempt, why)
 
 
 def step_times(step: Step, device: str) -> Samples:

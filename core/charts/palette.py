@@ -58,7 +58,7 @@ def colour(family: str, name: str | None = None) -> str:
     if name is None or family in ("op", "annotation", "launch"):
         return base
     tint = _TINTS[zlib.crc32(name.encode()) % len(_TINTS)]
-    return _mixed(base, "#ffffff", tint) if tint >= 0 else _mixed(base, "#000000", -tint)
+    return mixed(base, "#ffffff", tint) if tint >= 0 else mixed(base, "#000000", -tint)
 
 
 def text_on(ground: str) -> str:
@@ -75,6 +75,7 @@ def shorten(name: str, width: int = 44) -> str:
     return f"{name[: width - 1 - tail]}…{name[-tail:]}"
 
 
-def _mixed(base: str, other: str, share: float) -> str:
+def mixed(base: str, other: str, share: float) -> str:
+    """The colour between two, `share` of the way from the first to the other."""
     pairs = ((int(base[i : i + 2], 16), int(other[i : i + 2], 16)) for i in (1, 3, 5))
     return "#" + "".join(f"{round(a + (b - a) * share):02x}" for a, b in pairs)

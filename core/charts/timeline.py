@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import plotly.graph_objects as go
 
-from core.analysis.links import Chain
+from core.analysis.chain import Chain
 from core.analysis.lod import Spans, View
 from core.charts.layout import base_figure
-from core.charts.palette import FAMILY_COLOURS, colour, look, shorten, text_on
+from core.charts.palette import FAMILY_COLOURS, colour, look, mixed, shorten, text_on
 
 LANE_PX = 34
 _TEXT_BARS_MAX = 400
@@ -199,14 +199,9 @@ def _raster_scale(families: tuple[str, ...], *, dark: bool) -> list[tuple[float,
     scale: list[tuple[float, str]] = []
     for index, family in enumerate(families):
         full = FAMILY_COLOURS.get(family.removeprefix("gpu_"), FAMILY_COLOURS["other"])
-        scale.append((index / len(families), _between(ground, full, 0.3)))
+        scale.append((index / len(families), mixed(ground, full, 0.3)))
         scale.append(((index + 1) / len(families), full))
     return scale
-
-
-def _between(a: str, b: str, share: float) -> str:
-    parts = ((int(a[i : i + 2], 16), int(b[i : i + 2], 16)) for i in (1, 3, 5))
-    return "#" + "".join(f"{round(x + (y - x) * share):02x}" for x, y in parts)
 
 
 def _add_joins(figure: go.Figure, spans: Spans, chain: Chain, window: Window, *, dark: bool) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from core.engine.model import LIVE_STATES, EngineError, Failure, Job, State, WorkerKind
 
-KEPT_JOBS = 200
+KEPT_JOBS = 50
 
 
 @dataclass(frozen=True, kw_only=True)

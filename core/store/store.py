@@ -1,6 +1,6 @@
 """The store: the user's own runs, and under them the shipped recordings as a read-only layer.
 
-A run is found by its workload first, then the best of several is chosen by device, versions and age. The index is a
+A run is found by its workload first, then the best of several is chosen by device and age. The index is a
 memory of manifests that were read; it is rebuilt from the files whenever they change.
 """
 
@@ -22,7 +22,8 @@ from core.workload import Workload, WorkloadError, make, to_fields
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "recordings"
-_TRACE_BYTES_MAX = 400_000_000
+#: The web process reads runs itself: they are a few steps long. Anything larger is not one of ours.
+_TRACE_BYTES_MAX = 100_000_000
 log = logging.getLogger("fusionscope")
 
 
@@ -67,7 +68,7 @@ class Store:
         (folder / ".writable").unlink()
 
     def answers(self, workload: Workload, device: Device | None = None) -> tuple[Entry, ...]:
-        """Runs that answer this very workload, the best first: this device before others, then the newest versions.
+        """Runs that answer this very workload, the best first: this device before others, a GPU before a CPU, then the newest.
 
         Failed, throttled and unsettled runs are never among them.
         """

@@ -19,6 +19,7 @@ from core.workload import (
     STEPS_ARTICLE,
     STEPS_DEFAULT,
     WorkloadError,
+    applies,
     from_preset,
     make,
     presets,
@@ -60,6 +61,12 @@ def load(fields: Mapping[str, str]) -> str | None:
             problem = problem or f"The link says {flag.name} {word[:40]!r}; it can be on or off."
             word = "on" if flag.default else "off"
         _set(flag.name, word == "on")
+    for option in _BACKENDS[backend].options:
+        choices = {str(choice): choice for choice in option.choices}
+        word = fields.get(option.name, str(option.choices[0]))
+        if word not in choices:
+            problem = problem or f"The link says {option.name} {word[:40]!r}, which is not one of {', '.join(choices)}."
+        _set(option.name, choices.get(word, option.choices[0]))
     _set("steps", fields.get("steps", str(STEPS_DEFAULT)))
     _set("seed", fields.get("seed", "0"))
     return problem
@@ -99,6 +106,10 @@ def show() -> dict[str, str]:
     for flag in layer.flags:
         st.checkbox(flag.title, key=_key(flag.name), help=flag.help)
     with st.expander("Advanced"):
+        for option in _BACKENDS[_get("backend")].options:
+            if _key(option.name) not in st.session_state:
+                _set(option.name, option.choices[0])
+            st.selectbox(option.title, list(option.choices), key=_key(option.name), help=option.help)
         st.segmented_control("Number format", list(DTYPES), key=_key("dtype"), required=True, help=explain("dtype"))
         st.segmented_control(
             "Passes",
@@ -122,12 +133,14 @@ def fields_now() -> dict[str, str]:
     layer = _LAYERS[_get("layer")]
     fields = {"layer": layer.name, **{size.name: str(_get(size.name)) for size in layer.sizes}}
     fields |= {flag.name: "on" if _get(flag.name) else "off" for flag in layer.flags}
+    for option in _BACKENDS[_get("backend")].options:
+        fields[option.name] = str(st.session_state.get(_key(option.name), option.choices[0]))
     return fields | {name: str(_get(name)) for name in ("backend", "dtype", "passes", "steps", "seed")}
 
 
 def backends_for(layer: Layer) -> tuple[Backend, ...]:
     """The backends that can carry the layer out."""
-    return tuple(backend for backend in BACKENDS if backend.twin is None or backend.twin in layer.twins)
+    return tuple(backend for backend in BACKENDS if applies(backend, layer))
 
 
 def _matching_preset() -> str:

@@ -45,7 +45,7 @@ def show(workload: Workload, *, answered: bool, live: bool) -> None:
         _ended(job)
     if session.engine() is None:
         if not answered:
-            st.caption(words.plain(session.machine_problem()))
+            st.caption(words.plain(session.machine_problem() or "Live runs are not possible here."))
         return
     machine = session.machine()
     if machine is None:

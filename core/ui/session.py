@@ -16,6 +16,7 @@ from core.store import runfile
 from core.store.manifest import Machine, Protocol
 from core.store.store import Entry, Store, default_home
 from core.trace import Tables
+from core.ui import words
 from core.workload import Workload
 
 log = logging.getLogger("fusionscope")
@@ -30,9 +31,9 @@ def store() -> Store:
 
 def can_run() -> bool:
     """Whether live runs are possible at all: torch here, or a scheduler elsewhere. Looks without importing."""
-    return bool(os.environ.get("FUSIONSCOPE_SCHEDULER")) or (
-        importlib.util.find_spec("torch") is not None and importlib.util.find_spec("distributed") is not None
-    )
+    elsewhere = bool(os.environ.get("FUSIONSCOPE_SCHEDULER"))
+    here = importlib.util.find_spec("torch") is not None
+    return importlib.util.find_spec("distributed") is not None and (elsewhere or here)
 
 
 @st.cache_resource
@@ -55,8 +56,16 @@ def _engine() -> Any:
 
 
 def engine() -> Any:
-    """The engine, or None where this install can only view."""
-    return _engine() if can_run() else None
+    """The engine, or None where this install can only view, or where the scheduler it is told to use cannot be used."""
+    if not can_run():
+        return None
+    from core.engine import EngineError
+
+    try:
+        return _engine()
+    except EngineError as error:
+        _look().problem = error.sentence
+        return None
 
 
 def submit_run(workload: Workload, protocol: Protocol) -> str:
@@ -85,9 +94,14 @@ def start_worker() -> None:
 
     Called once a page stands in a browser and waits: on a small machine the import would slow the first page down.
     """
-    look = _look()
-    if can_run() and look.job_id is None:
-        look.job_id = _engine().submit("core.bench.tasks:look", b"", key="look", title="Looking at this machine")
+    look, found = _look(), engine()
+    if found is not None and look.job_id is None and look.problem is None:
+        look.job_id = found.submit("core.bench.tasks:look", b"", key="look", title="Looking at this machine")
+
+
+def try_again() -> None:
+    """Forgets why there was no worker, so that the next wait starts one."""
+    _look().problem = None
 
 
 def machine() -> Machine | None:
@@ -122,7 +136,12 @@ def wait_for_machine(sentence: str) -> None:
     st.session_state["machine:waiting"] = True
     if machine() is not None:
         st.rerun(scope="app")
-    st.caption(machine_problem() or sentence)
+    problem = machine_problem()
+    if problem is None:
+        st.caption(sentence)
+        return
+    st.caption(words.plain(problem))
+    st.button("Try again", key="machine:again", on_click=try_again)
 
 
 @st.cache_resource(max_entries=64, show_spinner=False)

@@ -10,9 +10,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from core.analysis.busy import gaps
+from core.analysis.chain import Chain, chain
 from core.analysis.headline import step_numbers, step_window_ns
 from core.analysis.kernels import launch_notes
-from core.analysis.links import Chain, chain
 from core.analysis.lod import Spans, query, spans
 from core.charts.timeline import Window, axis_unit, timeline
 from core.glossary import explain
@@ -141,7 +141,7 @@ def _step_picker(run: str, tables: Tables, column: DeltaGenerator) -> int | None
         options,
         format_func=lambda one: one if one == ALL_STEPS else f"{one} · ProfilerStep#{numbers[int(one) - 1]}",
         key=key,
-        help="One call of the layer. The steps all held the same kernels, or the page says otherwise.",
+        help=explain("step") + " All of them held the same kernels, or the page says otherwise.",
     )
     chosen = st.session_state[key]
     wanted = "all" if chosen == ALL_STEPS else chosen

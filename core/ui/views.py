@@ -43,10 +43,11 @@ def headline(manifest: Manifest, found: Headline) -> None:
     step = words.spread_of(manifest.step_us)
     replay = words.spread_of(manifest.graph_replay_us)
     how = manifest.step_us.how if manifest.step_us else "not measured"
+    on_gpu = manifest.device.kind == "gpu"
     first, second = st.columns(4), st.columns(4)
     _metric(first[0], "Step, unprofiled", words.time(step.median if step else None), words.range_and_n(step),
-            f"{explain('step time')} Median; {words.plain(how)}.")  # fmt: skip
-    if found.has_gpu_work:
+            f"{explain('step time')} {explain('unprofiled')} Median; {words.plain(how)}.")  # fmt: skip
+    if on_gpu:
         _metric(first[1], "Kernel time a step", words.time(found.kernel_time_us.median if found.kernel_time_us else None),
                 words.range_and_n(found.kernel_time_us), f"{explain('kernel time')} Median over the profiled steps.")  # fmt: skip
         count = found.kernels_per_step
@@ -59,8 +60,8 @@ def headline(manifest: Manifest, found: Headline) -> None:
         _metric(second[1], "Peak memory", words.memory(manifest.peak_memory_bytes), "allocated by PyTorch",
                 explain("peak memory"))  # fmt: skip
         _metric(second[2], "SM clock", words.clock_range(manifest.window_clocks), words.throttle(manifest.window_clocks),
-                f"{explain('clocks')} Read right before and after the profiled window.")  # fmt: skip
-    _metric(second[3] if found.has_gpu_work else first[1], "Numeric error", *_error(manifest))
+                f"{explain('clocks')} {explain('throttling')} Read right before and after the profiled window.")  # fmt: skip
+    _metric(second[3] if on_gpu else first[1], "Numeric error", *_error(manifest))
     over = spread([one.kernel_time_us.median for one in manifest.compiles if one.kernel_time_us])
     if over is not None and over.n > 1:
         st.caption(
@@ -79,8 +80,11 @@ def _error(manifest: Manifest) -> tuple[str, str, str]:
         return words.UNKNOWN, "not compared", help_text
     if not all(error.finite for error in manifest.errors):
         return "NaN or infinity", "in the output or a gradient", help_text
-    worst = max(manifest.errors, key=lambda error: error.relative or 0.0)
-    if worst.relative == 0:
+    known = [error for error in manifest.errors if error.relative is not None]
+    if not known:
+        return words.UNKNOWN, "not comparable", help_text
+    worst = max(known, key=lambda error: error.relative or 0.0)
+    if worst.relative == 0 and len(known) == len(manifest.errors):
         return "0", "bit for bit equal", help_text + " Eager fp32 on the same device is the reference itself."
     return words.UNKNOWN if worst.relative is None else f"{worst.relative:.2g}", f"worst: {worst.of}", help_text
 
@@ -144,7 +148,7 @@ def _kernel_columns() -> dict[str, Any]:
         "registers": number("Registers a thread", help=explain("registers")),
         "shared_memory_bytes": number("Shared memory, bytes", help=explain("shared memory")),
         "stream": number("Stream", help=explain("stream")),
-        "decoded": text("What its name says", help=explain("gemm"), width="large"),
+        "decoded": text("What its name says", help=explain("gemm") + " " + explain("epilogue"), width="large"),
     }
 
 
@@ -165,7 +169,14 @@ def _operator_columns() -> dict[str, Any]:
 
 def compiles(manifest: Manifest) -> None:
     """Every cold compile of the run: what it took, chose, and what its kernels cost."""
-    st.subheader("Compiles", help=explain("compile lottery"), anchor="compiles")
+    told = (
+        explain("compile lottery"),
+        explain("tuner"),
+        explain("launch configuration"),
+        explain("xblock"),
+        explain("warp"),
+    )
+    st.subheader("Compiles", help=" ".join(told), anchor="compiles")
     found = _draws_by_kernel(manifest)
     for kernel in found:
         st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
@@ -204,12 +215,16 @@ def compiles(manifest: Manifest) -> None:
         key="compiles-table",
         column_config={
             "compile": st.column_config.TextColumn("Cold compile", help=explain("cold compile")),
-            "process": st.column_config.TextColumn("In", help=explain("fresh process")),
+            "process": st.column_config.TextColumn("In", help=explain("fresh process") + " " + explain("warm worker")),
             "first_call_s": second("First call, s", format="%.2f", help="Until the first step was done."),
             "dynamo_total": second("Dynamo and all it calls, s", format="%.2f", help="As PyTorch's own metrics say."),
-            "aot_autograd": second("AOTAutograd, s", format="%.2f", help="Traces forward and backward."),
-            "inductor": second("Inductor, s", format="%.2f", help="Plans the fusions and writes the code."),
-            "kernel_compile": second("Kernels, s", format="%.2f", help="Waiting for Triton or the C++ compiler."),
+            "aot_autograd": second(
+                "of it AOTAutograd and all it calls, s", format="%.2f", help="Traces forward and backward."
+            ),
+            "inductor": second(
+                "of it Inductor, s", format="%.2f", help="Plans fusions, writes the code; backward included."
+            ),
+            "kernel_compile": second("of it kernels, s", format="%.2f", help="Waiting for Triton or the C++ compiler."),
             "backward": second("Backward, s", format="%.2f", help="Compiling the backward graph."),
             "kernel_time_us": second("Kernel time a step, µs", format="%.1f", help=explain("kernel time")),
             "graph_breaks": second("Graph breaks", help="How often Dynamo had to give up capturing and start anew."),
@@ -254,91 +269,15 @@ def code(entry: Entry) -> None:
         )
     if not found:
         st.caption("No kernel was generated: every operator has a library kernel of its own.")
-    for name, text in runfile.read_code(entry.path).items():
+    try:
+        sources = runfile.read_code(entry.path)
+    except runfile.RunFileError as error:
+        st.caption(words.plain(f"The generated code is unknown: {error}"))
+        return
+    for name, text in sources.items():
         with st.expander(f"Inductor's code, {words.plain(name)} ({len(text.splitlines())} lines)"):
             st.code(text, language="python", line_numbers=True, height=520)
 
 
 def _code(names: tuple[str, ...]) -> str:
     return ", ".join(words.code(name) for name in names)
-
-
-def details(entry: Entry) -> None:
-    """Device, versions, protocol, clocks, errors and notes: everything a number on this page can be followed to."""
-    manifest = entry.manifest
-    left, right = st.columns(2)
-    with left:
-        st.markdown("**Device and versions**")
-        _facts({
-            "Device": manifest.device.name,
-            "Memory": words.memory(manifest.device.memory_bytes),
-            "Driver": manifest.device.driver or words.UNKNOWN if manifest.device.kind == "gpu" else "none (CPU)",
-            **{name.replace("_", "-"): version or _missing(name) for name, version in manifest.versions.items()},
-            "Taken": manifest.created[:19].replace("T", " ") + " UTC",
-            "Run": manifest.id,
-        })  # fmt: skip
-    with right:
-        st.markdown("**How it was measured**")
-        protocol = manifest.protocol
-        _facts({
-            "Before the profile": f"{protocol.warmup_calls} warm-up calls, then {protocol.schedule_wait} step waited and "
-            f"{protocol.schedule_warmup} of profiler warm-up",
-            "Profiled": f"{protocol.steps} steps, in {manifest.profile_attempts} attempt(s)",
-            "Unprofiled step": manifest.step_us.how if manifest.step_us else words.UNKNOWN,
-            "Sustained load": _load(manifest),
-            "CUDA-graph replay": manifest.graph_replay_why or "captured once, replayed 50 times",
-            "Clock at the profile": f"{words.clock_range(manifest.window_clocks)}, {words.throttle(manifest.window_clocks)}"
-            if manifest.device.kind == "gpu"
-            else "unknown: NVML tells it for NVIDIA GPUs alone",
-            "Other processes": _others(manifest),
-            "Whole run": f"{manifest.seconds:.1f} s",
-        })  # fmt: skip
-    if manifest.errors:
-        st.markdown("**Against the same layer in eager fp32**", help=explain("numeric error"))
-        st.dataframe(
-            pd.DataFrame([{"Tensor": e.of, "‖out − ref‖ / ‖ref‖": e.relative, "Largest difference": e.largest,
-                           "Finite": e.finite} for e in manifest.errors]),
-            hide_index=True, placeholder=words.UNKNOWN, key="errors-table",
-            column_config={"‖out − ref‖ / ‖ref‖": st.column_config.NumberColumn(format="%.3g"),
-                           "Largest difference": st.column_config.NumberColumn(format="%.3g")},
-        )  # fmt: skip
-    for note in manifest.notes:
-        st.caption(words.plain(note))
-    st.download_button(
-        "Download this run",
-        data=entry.path.read_bytes(),
-        file_name=entry.path.name,
-        mime="application/zip",
-        icon=":material/download:",
-        help="One zip: the manifest, the Chrome trace (opens in Perfetto) and the generated code.",
-    )
-
-
-def _missing(name: str) -> str:
-    return "none" if name == "cuda" else "not installed"
-
-
-def _facts(found: dict[str, str]) -> None:
-    st.markdown("\n".join(f"- {words.plain(name)}: {words.plain(value)}" for name, value in found.items()))
-
-
-def _load(manifest: Manifest) -> str:
-    load = manifest.load
-    if load is None:
-        return "not taken on a CPU"
-    known = [sample for sample in load.clocks if sample.sm_mhz is not None]
-    told = (
-        f"SM {words.clock_range(load.clocks)}, up to {max((s.power_w or 0.0) for s in known):.0f} W, "
-        f"{words.throttle(load.clocks)}"
-        if known
-        else f"clocks unknown: {load.clocks_why or 'NVML gave no reading'}"
-    )
-    return f"step {words.time(load.step_us.median)} (median of {load.step_us.n:,} in {load.seconds:.1f} s), {told}"
-
-
-def _others(manifest: Manifest) -> str:
-    if manifest.device.kind != "gpu":
-        return "not looked for on a CPU"
-    if manifest.other_processes is None:
-        return words.UNKNOWN
-    return f"{len(manifest.other_processes)} on this GPU" if manifest.other_processes else "none on this GPU"

@@ -109,6 +109,14 @@ def clock_range(samples: Sequence[ClockSample]) -> str:
     return f"{low:,} MHz" if low == high else f"{low:,}–{high:,} MHz"
 
 
+def peak_power(samples: Sequence[ClockSample]) -> str:
+    """The highest power and temperature of the readings."""
+    watts = [sample.power_w for sample in samples if sample.power_w is not None]
+    degrees = [sample.temperature_c for sample in samples if sample.temperature_c is not None]
+    power = f"up to {max(watts):.0f} W" if watts else "power unknown"
+    return power + (f" and {max(degrees)} °C" if degrees else "")
+
+
 def throttle(samples: Sequence[ClockSample]) -> str:
     """What held the clocks down at any of the readings, in words."""
     if not samples:
@@ -142,6 +150,7 @@ def fields(workload: Workload) -> str:
     titles = {size.name: size.title.lower() for size in layer_of(workload).sizes}
     parts = [f"{titles[name]} **{value:,}**" for name, value in workload.sizes]
     parts += [f"{'with' if on else 'without'} {name}" for name, on in workload.flags]
+    parts += [f"{name} {value}" for name, value in workload.options]
     parts += [workload.dtype, PASSES[workload.passes].lower(), f"{workload.steps} profiled steps"]
     return " · ".join(parts)
 

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from core.analysis.chain import chain
 from core.analysis.families import FAMILIES
 from core.analysis.kernels import kernel_table
-from core.analysis.links import chain
 from core.analysis.lod import query, spans
 from core.charts.kernels import kernel_times
 from core.charts.lottery import Draw, lottery
