@@ -12,6 +12,8 @@ pytestmark = [pytest.mark.browser, pytest.mark.timeout(240)]
 CHART = ".st-key-timeline-holder .js-plotly-plot"
 # Long enough to be killed in the middle, small enough for a machine of two cores.
 SLOW = "layer=geglu_mlp&batch=8&seq=128&hidden=512&intermediate=2048&dtype=fp32&steps=200"
+# While the page draws anew there may be no chart for a moment.
+RANGE = f"document.querySelector('{CHART}')?.layout?.xaxis?.range"
 BARS = f"""() => {{
   const chart = document.querySelector('{CHART}'), box = chart.getBoundingClientRect();
   const {{xaxis, yaxis}} = chart._fullLayout;
@@ -54,17 +56,18 @@ def test_from_a_link_to_a_hover_and_a_click_that_lights_the_launch(server, visit
 def test_dragging_zooms_and_the_button_shows_all_again(server, visit):
     page = visit(f"{server.url}/Explore?layer=geglu_mlp&backend=compile&step=2")
     fused = kernel(page, "triton_poi_fused")
-    whole = page.evaluate(f"document.querySelector('{CHART}').layout.xaxis.range")
+    whole = page.evaluate(RANGE)
     page.mouse.move(fused["x"] - 60, fused["y"] - 60)
     page.mouse.down()
     page.mouse.move(fused["x"] + 60, fused["y"] - 60, steps=5)
     page.mouse.up()
     page.wait_for_timeout(2500)
-    zoomed = page.evaluate(f"document.querySelector('{CHART}').layout.xaxis.range")
+    page.wait_for_function(RANGE)
+    zoomed = page.evaluate(RANGE)
     assert zoomed[0] > whole[0] and zoomed[1] - zoomed[0] < (whole[1] - whole[0]) / 2
     assert any("triton" in bar["custom"][1] for bar in bars(page))
     page.get_by_role("button", name="Whole step").click()
-    page.wait_for_function(f"document.querySelector('{CHART}').layout.xaxis.range[0] < {zoomed[0]}")
+    page.wait_for_function(f"({RANGE} ?? [{zoomed[0]}])[0] < {zoomed[0]}")
 
 
 def test_all_steps_fit_and_nothing_is_cut_off(server, visit):
