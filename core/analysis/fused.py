@@ -24,7 +24,8 @@ def fused(sources: Iterable[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) 
     """From (kernel, language, aten operators, source nodes) of every kernel; extern ones are library kernels.
 
     A node that a library kernel computes is not the generated kernel's own, though Inductor names it among its origins:
-    the generated kernel reads its result. Backward graphs name nodes by number, so there the operators are told.
+    the generated kernel reads its result. Backward graphs (known by comments in the code alone, with operators like
+    "aten.gelu" that name no overload) number their nodes, so there the operators are told.
     """
     known = list(sources)
     library = {node for _, language, _, nodes in known if language == "extern" for node in nodes}
@@ -35,7 +36,8 @@ def fused(sources: Iterable[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) 
         lowered = tuple(dict.fromkeys(operators))
         own = tuple(node for node in nodes if node not in library)
         plain = tuple(name for name in (_plain(operator) for operator in lowered) if name not in _VIEWS)
-        if own and len(nodes) <= _NODES_MAX:
+        told_by_comment = all(operator.count(".") == 1 for operator in operators)
+        if own and len(nodes) <= _NODES_MAX and not told_by_comment:
             found.append(Fused(kernel, own, tuple(node for node in nodes if node in library), lowered))
         else:
             found.append(Fused(kernel, tuple(dict.fromkeys(plain)), (), lowered))

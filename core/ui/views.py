@@ -217,14 +217,18 @@ def compiles(manifest: Manifest) -> None:
             "compile": st.column_config.TextColumn("Cold compile", help=explain("cold compile")),
             "process": st.column_config.TextColumn("In", help=explain("fresh process") + " " + explain("warm worker")),
             "first_call_s": second("First call, s", format="%.2f", help="Until the first step was done."),
-            "dynamo_total": second("Dynamo and all it calls, s", format="%.2f", help="As PyTorch's own metrics say."),
+            "dynamo_total": second(
+                "Dynamo, all in, s", format="%.2f", help="With all it calls, forward; as PyTorch's own metrics say."
+            ),
             "aot_autograd": second(
-                "of it AOTAutograd and all it calls, s", format="%.2f", help="Traces forward and backward."
+                "AOTAutograd, all in, s", format="%.2f", help="Part of Dynamo's: traces forward and backward."
             ),
             "inductor": second(
-                "of it Inductor, s", format="%.2f", help="Plans fusions, writes the code; backward included."
+                "Inductor, s", format="%.2f", help="Within it, and once more for a backward: plans and writes code."
             ),
-            "kernel_compile": second("of it kernels, s", format="%.2f", help="Waiting for Triton or the C++ compiler."),
+            "kernel_compile": second(
+                "Kernels, s", format="%.2f", help="Part of Inductor's: waiting for Triton or the C++ compiler."
+            ),
             "backward": second("Backward, s", format="%.2f", help="Compiling the backward graph."),
             "kernel_time_us": second("Kernel time a step, µs", format="%.1f", help=explain("kernel time")),
             "graph_breaks": second("Graph breaks", help="How often Dynamo had to give up capturing and start anew."),

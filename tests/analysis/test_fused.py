@@ -21,5 +21,10 @@ def test_a_backward_kernel_is_told_by_its_operators():
     assert found[0].reads == ()
 
 
+def test_few_numbered_nodes_of_a_backward_are_told_by_operators_too():
+    found = fused([("b", "triton", ("aten.view", "aten.add"), ("view_9", "view_11", "add_6"))])
+    assert found[0].computes == ("add",)
+
+
 def test_no_generated_kernel_is_nothing_to_tell():
     assert fused([(*MM, ("linear",))]) == ()
