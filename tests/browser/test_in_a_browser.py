@@ -125,13 +125,17 @@ def test_a_worker_killed_in_mid_run_is_told_and_the_next_run_works(server, visit
     page.get_by_text("Live on CPU").first.wait_for()
 
 
-def test_a_run_can_be_cancelled(server, visit):
+def test_a_run_outlives_a_reload_and_can_be_cancelled(server, visit):
     page = visit(f"{server.url}/Explore?{SLOW}&seed=1")
     page.get_by_role("button", name="Run live on this CPU").click()
     page.get_by_text("profiling 200 steps").first.wait_for()
+    page.reload()
+    page.get_by_text("profiling 200 steps").first.wait_for()
+    kept = len(list((Path(server.log).parent / "home" / "runs").glob("*.run.zip")))
     page.get_by_role("button", name="Cancel").click()
     page.get_by_text("The run was cancelled").first.wait_for(timeout=10_000)
-    assert not list((Path(server.log).parent / "home" / "runs").glob("*seed*"))
+    assert len(list((Path(server.log).parent / "home" / "runs").glob("*.run.zip"))) == kept
+    page.get_by_role("button", name="Run live on this CPU").wait_for()
 
 
 def test_the_web_process_never_loads_torch(server):
