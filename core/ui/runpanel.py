@@ -132,13 +132,13 @@ def _cancel(job_id: str) -> None:
 def _ended(job: Any) -> None:
     if job.state == "done":
         manifest = runfile.read_manifest(job.result)
-        if st.session_state.get("run:shown") != job.id:
+        if manifest.failure is not None:  # the last chart stays: a failed run has none to put in its place
+            st.error(words.plain(manifest.failure.sentence), icon=":material/error:")
+            _log(manifest.failure.log)
+        elif st.session_state.get("run:shown") != job.id:
             st.session_state["run:shown"] = job.id
             st.session_state["run:wanted"] = manifest.id
             st.rerun()
-        if manifest.failure is not None:
-            st.error(words.plain(manifest.failure.sentence), icon=":material/error:")
-            _log(manifest.failure.log)
     elif job.state == "cancelled":
         st.info("The run was cancelled, here or by another visitor who asked for it too; nothing of it was kept.")
     elif job.failure is not None:

@@ -1,6 +1,7 @@
 """From a pick to a chart with everything real: page, engine, worker, torch on the CPU, run file, reader, tables."""
 
 import json
+import math
 import os
 import shutil
 import subprocess
@@ -64,7 +65,23 @@ def test_a_compiled_run_on_this_cpu(home):
     assert seen["torch"] == []
 
 
-def test_a_run_that_fails_says_why_and_the_last_chart_stays(home):
+def test_a_run_that_fails_in_the_worker_says_why_and_the_last_chart_stays(home):
+    """It fits into all of this machine's memory, and so is offered; not into what is free, and so the worker refuses."""
+    lines = [line.split() for line in Path("/proc/meminfo").read_text().splitlines()]
+    memory = {words[0].rstrip(":"): int(words[1]) * 1024 for words in lines}
+    if memory["MemAvailable"] > 0.96 * memory["MemTotal"]:
+        pytest.skip("nearly all of this machine's memory is free: there are no such sizes")
+    side = math.isqrt(int(0.985 * memory["MemTotal"] / 8))
+    seen = visit(home, layer="linear", batch=1, in_features=side, out_features=side)
+    assert seen["exceptions"] == 0
+    assert len(seen["runs"]) == 1, "a failed run is kept"
+    assert said(seen["last"], "choose smaller sizes")
+    assert said(seen["last"], "Not run yet")
+    assert seen["charts"]
+    assert seen["torch"] == []
+
+
+def test_sizes_beyond_this_machine_are_never_offered(home):
     seen = visit(
         home, layer="linear", in_features=3, dtype="fp16", backend="eager", batch=16000000, out_features=16000000
     )
