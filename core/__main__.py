@@ -14,7 +14,7 @@ from typing import Any
 from core.shipped import fresh_process_compiles, shipped_workloads
 from core.store.manifest import protocol_for
 from core.store.runfile import RunFileError
-from core.store.store import Entry, Store, default_home
+from core.store.store import Entry, Store, default_home, safe_name
 from core.store.summary import summarize
 from core.trace import TraceError
 from core.workload import Workload, WorkloadError, from_preset, make
@@ -134,7 +134,7 @@ def _list(options: argparse.Namespace) -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for entry in entries:
-        print(f"{entry.manifest.id}  {_line(entry)}")
+        print(f"{safe_name(entry.manifest.id)}  {_line(entry)}")
     return 0
 
 

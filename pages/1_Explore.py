@@ -17,7 +17,9 @@ _FIRST_VIEW = "03_simple_mlp"
 def main() -> None:
     """The page, top to bottom."""
     chrome.set_up("Explore")
-    notice = _follow_link() if link.arrived() else st.session_state.get("explore:notice")
+    # Streamlit forgets a page's pickers while the visitor is on another one, and Back brings the old link again.
+    new = link.arrived() or not pickers.are_set()
+    notice = _follow_link() if new else st.session_state.get("explore:notice")
     with st.sidebar:
         fields = pickers.show()
     workload, problem = _checked(fields)
@@ -63,6 +65,9 @@ def _follow_link() -> str | None:
     step = link.step()
     if step is not None and step != "all" and not (step.isascii() and step.isdecimal() and int(step) >= 1):
         notice = f"The link asks for step {step[:40]!r}; a step is a number from 1 on, or all. Step 2 is shown."
+    unknown = pickers.unknown_field(named)
+    if unknown is not None:
+        notice = f"The link names {unknown[:40]!r}, which this layer and backend do not have; it is left out."
     notice = pickers.load(named) or notice
     st.session_state["explore:notice"] = notice
     return notice

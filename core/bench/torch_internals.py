@@ -28,6 +28,7 @@ _STAGES = {
 }
 _ORIGINAL_ATEN = re.compile(r"Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
 _TRITON_DEFINITION = re.compile(r"^(\w+) = async_compile\.triton\(", re.M)
+_CPP_DEFINITION = re.compile(r"^(cpp_fused\w*) = async_compile\.cpp", re.M)
 _POST_GRAD_NODE = re.compile(
     r"^\s*(\w+): .*? = (?:torch\.ops\.)?((?:aten|prims|higher_order|inductor)\.[\w.]+)\(", re.M
 )
@@ -206,6 +207,8 @@ def _read_records(taken: list[tuple[dict[str, Any], str | None]], seen: Observat
     known = {source.kernel for source in seen.sources}
     for code in seen.code.values():  # the mapping is empty for backward graphs; Triton kernels carry a comment there
         seen.sources += [source for source in _commented(code) if source.kernel not in known]
+        # The comments beside C++ kernels are wrong, so what those of a backward graph compute stays unknown.
+        seen.sources += [KernelSource(n, "cpp", (), ()) for n in _CPP_DEFINITION.findall(code) if n not in known]
 
 
 def _provenance(mapping: dict[str, Any], post_grad: str) -> list[KernelSource]:

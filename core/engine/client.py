@@ -187,6 +187,9 @@ class Link:
         asking = threading.Thread(target=self._ask_nanny, args=(client, record), name="engine-kill", daemon=True)
         asking.start()
         asking.join(GONE_TIMEOUT_S)
+        if self.owns_cluster and (asking.is_alive() or not self.alive()):
+            self.reset()
+            return
         while record.worker in self.workers(record.kind.name):
             if time.monotonic() > deadline_s:
                 if self.owns_cluster:

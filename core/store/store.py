@@ -24,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "recordings"
 #: The web process reads runs itself: they are a few steps long. Anything larger is not one of ours.
 _TRACE_BYTES_MAX = 100_000_000
+#: About what a run needs on the disk.
+_RUN_BYTES = 100_000
 log = logging.getLogger("fusionscope")
 
 
@@ -64,7 +66,7 @@ class Store:
         """Raises OSError where a run could not be kept, before it is measured."""
         folder = folder or self.home / "runs"
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / ".writable", b"")
+        write_whole(folder / ".writable", bytes(_RUN_BYTES))
         (folder / ".writable").unlink()
 
     def answers(self, workload: Workload, device: Device | None = None) -> tuple[Entry, ...]:

@@ -21,6 +21,8 @@ def summarize(path: Path) -> dict[str, Any]:
     """
     if path.is_dir():
         raise runfile.RunFileError(f"{path} is a folder; name a run file or a Chrome trace in it.")
+    if path.exists() and not path.is_file():
+        raise runfile.RunFileError(f"{path} is not a regular file; name a run file or a Chrome trace.")
     if not path.is_file():
         raise runfile.RunFileError(f"There is no file {path}; check the path.")
     if not runfile.is_zip(path):

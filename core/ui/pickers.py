@@ -20,6 +20,7 @@ from core.workload import (
     STEPS_DEFAULT,
     WorkloadError,
     applies,
+    field_names,
     from_preset,
     make,
     presets,
@@ -70,6 +71,21 @@ def load(fields: Mapping[str, str]) -> str | None:
     _set("steps", fields.get("steps", str(STEPS_DEFAULT)))
     _set("seed", fields.get("seed", "0"))
     return problem
+
+
+def are_set() -> bool:
+    """Whether the pickers hold something: the first thing on a page is to load them."""
+    return _key("layer") in st.session_state
+
+
+def unknown_field(fields: Mapping[str, str]) -> str | None:
+    """A field of a link that its layer and backend do not have, None where there is none (or they do not exist)."""
+    layer = _LAYERS.get(fields.get("layer", LAYERS[0].name))
+    backend = _BACKENDS.get(fields.get("backend", BACKENDS[0].name))
+    if layer is None or backend is None:
+        return None
+    known = field_names(layer, backend)
+    return next((name for name in fields if name not in known), None)
 
 
 def show() -> dict[str, str]:

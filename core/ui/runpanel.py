@@ -11,10 +11,11 @@ import streamlit as st
 from core.shipped import FRESH_PROCESS_COMPILES
 from core.store import runfile
 from core.store.manifest import Machine, protocol_for
-from core.ui import session, words
+from core.ui import link, session, words
 from core.workload import Workload, WorkloadError, backend_of, check_fits, estimate
 
 _JOB = "run:job"
+_PROBLEM = "run:problem"
 _ASK_ABOVE_S = 60.0
 _POLL_S = 0.4
 
@@ -41,8 +42,13 @@ def show(workload: Workload, *, answered: bool, live: bool) -> None:
     if job is not None and job.state in ("queued", "running"):
         _progress()
         return
-    if job is not None and job.key.startswith(f"run:{workload.key}:"):
-        _ended(job)
+    if job is not None:
+        if job.key.startswith(f"run:{workload.key}:"):
+            _ended(job)
+        else:
+            _ended_elsewhere(job)
+    if st.session_state.get(_PROBLEM):
+        st.error(words.plain(st.session_state[_PROBLEM]), icon=":material/error:")
     if session.engine() is None:
         if not answered:
             st.caption(words.plain(session.machine_problem() or "Live runs are not possible here."))
@@ -106,8 +112,13 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
 
 
 def _start(workload: Workload, fresh: int) -> None:
-    st.session_state[_JOB] = session.submit_run(workload, protocol_for(workload, fresh))
     st.session_state.pop("run:shown", None)
+    try:
+        st.session_state[_JOB] = session.submit_run(workload, protocol_for(workload, fresh))
+        st.session_state.pop(_PROBLEM, None)
+    except OSError as error:
+        folder = error.filename or session.store().home
+        st.session_state[_PROBLEM] = f"A run could not be kept: {folder} cannot be written ({error.strerror})."
 
 
 @st.fragment(run_every=_POLL_S)
@@ -144,6 +155,21 @@ def _ended(job: Any) -> None:
     elif job.failure is not None:
         st.error(words.plain(job.failure.sentence), icon=":material/error:")
         _log(job.failure.log)
+
+
+def _ended_elsewhere(job: Any) -> None:
+    """A line about a run that ended while the visitor looked at something else; gone once they have followed it."""
+    if job.state != "done":
+        why = job.failure.sentence if job.failure is not None else "it was cancelled"
+        st.caption(words.plain(f"Your run of {job.title} has ended: {why}"))
+    elif st.session_state.get("run:shown") != job.id:
+        manifest = runfile.read_manifest(job.result)
+        st.page_link(
+            "pages/1_Explore.py",
+            label=words.plain(f"Your run is done: {job.title}"),
+            query_params=link.to_run(manifest.workload, manifest.id),
+            icon=":material/done:",
+        )
 
 
 def _log(text: str) -> None:

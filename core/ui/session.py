@@ -69,7 +69,11 @@ def engine() -> Any:
 
 
 def submit_run(workload: Workload, protocol: Protocol) -> str:
-    """Queues a run; the job's id. Two visitors who ask for the same share one job."""
+    """Queues a run; the job's id. Two visitors who ask for the same share one job.
+
+    Raises OSError where the run could not be kept: before it is measured, not after.
+    """
+    store().check_writable()
     order = msgspec.json.encode({"workload": workload, "protocol": protocol})
     key = f"run:{workload.key}:{protocol.fresh_process_compiles}"
     return str(_engine().submit("core.bench.tasks:run_workload", order, key=key, title=workload.title))

@@ -90,7 +90,8 @@ def show(entry: Entry, tables: Tables) -> None:
     window = _view(view_key, whole)
     with right:
         _zoom_buttons(view_key, whole, window)
-    picked = st.session_state.get(f"timeline:picked:{run}")
+    picked_key = f"timeline:picked:{run}:{step}"
+    picked = st.session_state.get(picked_key)
     lit = chain(tables, picked) if isinstance(picked, int) and picked < tables.events.num_rows else None
     view = query(found, window.start_ns, window.end_ns)
     notes = launch_notes(tables, found.row[view.rows])
@@ -100,7 +101,7 @@ def show(entry: Entry, tables: Tables) -> None:
             timeline(found, view, window, notes=notes, chain=lit, dark=chrome.is_dark()),
             key=chart_key,
             theme=None,
-            on_select=lambda: _clicked(run, chart_key),
+            on_select=lambda: _clicked(picked_key, chart_key),
             selection_mode="points",
             config={"displayModeBar": False, "showTips": False},
             alt="Timeline of CPU operators, launch calls and GPU kernels",
@@ -194,10 +195,10 @@ def _zoomed(key: str, whole: Window) -> None:
         _set_view(key, whole, start, end)
 
 
-def _clicked(run: str, chart_key: str) -> None:
+def _clicked(picked_key: str, chart_key: str) -> None:
     points = st.session_state[chart_key]["selection"]["points"]
     rows = [point["customdata"][0] for point in points if isinstance(point.get("customdata"), list)]
-    st.session_state[f"timeline:picked:{run}"] = int(rows[0]) if rows else None
+    st.session_state[picked_key] = int(rows[0]) if rows else None
 
 
 def _say_gaps(tables: Tables, step: int | None) -> None:

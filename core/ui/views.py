@@ -266,6 +266,12 @@ def code(entry: Entry) -> None:
     st.subheader("What was fused", help=explain("provenance"), anchor="code")
     found = fused([(s.kernel, s.language, s.aten_ops, s.source_nodes) for s in manifest.sources])
     for one in found:
+        if not one.computes:
+            st.markdown(
+                f"{words.code(one.kernel)}: which operators it computes is unknown.",
+                help="PyTorch keeps no record of it for C++ kernels of a backward graph.",
+            )
+            continue
         reads = f", and reads the results of {_code(one.reads)}" if one.reads else ""
         st.markdown(
             f"{words.code(one.kernel)} computes {_code(one.computes)}{reads}.",

@@ -11,6 +11,7 @@ from core.store.manifest import ClockSample, Device, Manifest, Samples, throttle
 from core.workload import PASSES, Workload, backend_of, layer_of
 
 UNKNOWN = "unknown"
+_LIVE = re.compile(r"\\:(?=//|material|mailto)|www(?=\\\.)|\\@", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~$:&.@])")
 WIDE = (
     "The middle half of the unprofiled steps differs by more than half: something else was at work on this machine. "
@@ -20,7 +21,9 @@ WIDE = (
 
 def plain(text: object) -> str:
     """Any text as Markdown that shows it as it is: names and sentences may be a stranger's, and links may carry them."""
-    return _MARKDOWN.sub(r"\\\1", str(text).replace("\n", " "))
+    escaped = _MARKDOWN.sub(r"\\\1", str(text).replace("\n", " "))
+    # Addresses become links, and :material/...: an icon, after the escapes are gone: a word joiner keeps them apart.
+    return _LIVE.sub("\\g<0>\u2060", escaped)
 
 
 def badge(text: str) -> str:

@@ -97,6 +97,16 @@ def test_a_compiled_run_holds_cold_compiles_code_and_what_was_fused():
     assert manifest.errors[0].relative < 1e-6
 
 
+@pytest.mark.skipif(not shutil.which("g++"), reason="Inductor needs g++ on the CPU")
+def test_what_a_backward_kernel_computes_is_unknown_on_a_cpu_and_said_so():
+    manifest, _ = carried_out(MLP | {"backend": "compile", "passes": "fwd_bwd"})
+    assert manifest.status == "ok", manifest.failure
+    generated = [source for source in manifest.sources if source.language == "cpp"]
+    assert {"gelu", "mul"} <= set(generated[0].source_nodes)
+    assert [(source.aten_ops, source.source_nodes) for source in generated[1:]] == [((), ())] * (len(generated) - 1)
+    assert any("backward" in source.kernel for source in generated[1:])
+
+
 def test_liger_without_a_gpu_is_a_result_that_says_why():
     manifest, data = carried_out(MLP | {"backend": "liger"})
     assert manifest.status == "failed"

@@ -80,6 +80,17 @@ def test_all_steps_fit_and_nothing_is_cut_off(server, visit):
         assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
 
+def test_back_and_forward_bring_the_page_back(server, visit):
+    page = visit(f"{server.url}/Explore?layer=linear&batch=1024")
+    bars(page)
+    page.get_by_role("link", name="Home").click()
+    page.get_by_text("Start here").wait_for()
+    page.go_back()
+    page.locator("h2", has_text="nn.Linear, Eager").wait_for()
+    bars(page)
+    assert not page.get_by_text("Sorry").count()
+
+
 def test_two_visitors_press_run_at_once(server, visit):
     pages = [visit(f"{server.url}/Explore?layer=linear&dtype=fp32&batch={batch}") for batch in (300, 301)]
     buttons = [page.get_by_role("button", name="Run live on this CPU") for page in pages]

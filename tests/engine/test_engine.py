@@ -232,3 +232,16 @@ def test_a_worker_that_says_it_is_spent_is_replaced(driver):
     assert job.state == "done"
     after = json.loads(driver.run("where").result)
     assert after["pid"] != int(job.result)
+
+
+def test_a_stopped_cluster_holds_up_nobody(driver, tmp_path):
+    stuck = driver.submit("wait_for_file", str(tmp_path / "never").encode())
+    driver.running(stuck)
+    cluster = driver.engine.cluster_pid()
+    os.kill(cluster, signal.SIGSTOP)
+    driver.engine.cancel(stuck)
+    after = driver.submit("echo", b"after")
+    assert driver.ended(stuck).state == "cancelled"
+    assert driver.ended(after).result == b"after"
+    assert driver.engine.cluster_pid() != cluster
+    until(lambda: gone(cluster))
