@@ -108,6 +108,8 @@ def test_worker_death_is_a_crash_and_the_next_job_works(driver, name, cause):
         assert (job.state, job.failure.kind) == ("crashed", "crashed")
         assert "press Run again" in job.failure.sentence
         assert driver.ended(after).result == b"after"
+        if name == "segfault":
+            assert "string_at" in job.failure.log
         told.append(job.failure.sentence)
         if cause in job.failure.sentence:
             return
