@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from core.analysis.busy import step_windows
+from core.analysis.groups import step_annotations
 from core.analysis.spread import Spread, spread
 from core.trace import Tables, kind_mask
 
@@ -43,7 +44,7 @@ def headline(tables: Tables, unprofiled_step_us: float | None) -> Headline:
 
 def step_numbers(tables: Tables) -> tuple[int, ...]:
     """The profiler's numbers of the steps, in order."""
-    return tuple(int(number) for number in step_windows(tables)["step"])
+    return tuple(step_annotations(tables))
 
 
 def step_window_ns(tables: Tables, step: int | None) -> tuple[int, int, int]:
