@@ -39,7 +39,7 @@ def once():
     with torch.no_grad():
         for _ in range(3): step()
         with profile(activities=kinds, schedule=schedule(wait=1, warmup=1, active=20), record_shapes=True,
-                     on_trace_ready=lambda p: p.export_chrome_trace("/tmp/bare.json.gz")) as p:
+                     on_trace_ready=lambda p: p.export_chrome_trace(sys.argv[2])) as p:
             for _ in range(22): step(); p.step()
     return time.perf_counter() - start
 once(); print(json.dumps([once() for _ in range(7)]))
@@ -56,7 +56,9 @@ def main() -> None:
         rows = [_live(engine, store, workload) for _ in range(RUNS)][1:]
         engine.close()
     sizes = json.dumps([size for _, size in workload.sizes])
-    bare = json.loads(subprocess.run([sys.executable, "-c", _BARE, sizes], capture_output=True, check=True).stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", _BARE, sizes, str(Path(folder) / "bare.json.gz")]
+        bare = json.loads(subprocess.run(command, capture_output=True, check=True).stdout)
     whole, measuring, profiling = (statistics.median(column) for column in zip(*rows, strict=True))
     print(f"{workload.title}, median of {len(rows)} runs on a warm worker")
     print(f"pick to tables            {whole:8.3f} s")

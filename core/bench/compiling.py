@@ -6,7 +6,6 @@ compiles of the same module can run at different speeds. One compile is therefor
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
@@ -114,13 +113,13 @@ def in_fresh_processes(
     """
     rows: list[Compile] = []
     notes: list[str] = []
-    order = json.dumps({"workload": msgspec.to_builtins(workload), "protocol": msgspec.to_builtins(protocol)})
+    order = msgspec.json.encode({"workload": workload, "protocol": protocol})
     for index in range(protocol.fresh_process_compiles):
         report(index)
         try:
             done = subprocess.run(
                 [sys.executable, "-m", "core.bench.fresh"],
-                input=order.encode(),
+                input=order,
                 capture_output=True,
                 timeout=_FRESH_TIMEOUT_S,
                 cwd=Path(__file__).resolve().parents[2],

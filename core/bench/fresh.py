@@ -12,17 +12,9 @@ import msgspec
 from core.bench.build import build
 from core.bench.compiling import profiled_compile
 from core.bench.machine import torch_device
-from core.store.manifest import Protocol
-from core.workload import Workload
+from core.bench.tasks import RunOrder
 
 _PR_SET_PDEATHSIG = 1
-
-
-class Order(msgspec.Struct, frozen=True):
-    """What stdin holds."""
-
-    workload: Workload
-    protocol: Protocol
 
 
 def _end_with_parent() -> None:
@@ -34,7 +26,7 @@ def _end_with_parent() -> None:
 def main() -> None:
     """Reads the order, compiles, writes the row as one line."""
     _end_with_parent()
-    order = msgspec.json.decode(sys.stdin.buffer.read(), type=Order)
+    order = msgspec.json.decode(sys.stdin.buffer.read(), type=RunOrder)
     device = torch_device()
     row = profiled_compile(order.workload, build(order.workload, device), device, order.protocol)
     sys.stdout.buffer.write(msgspec.json.encode(replace(row, process="fresh")) + b"\n")

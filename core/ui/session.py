@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +18,6 @@ from core.trace import Tables
 from core.ui import words
 from core.workload import Workload
 
-log = logging.getLogger("fusionscope")
 RUN_TIMEOUT_S = 1800.0
 
 
