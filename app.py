@@ -1,11 +1,14 @@
 """FusionScope's home page: what this is, what is on this machine, and the ways in."""
 
+from collections import Counter
+
 import streamlit as st
 
 from core.backends import BACKENDS
 from core.layers import LAYERS
 from core.ui import chrome, link, session, words
-from core.workload import from_preset, offers, presets, with_changes
+from core.ui.explore import FIRST_BACKENDS
+from core.workload import Workload, applies, from_preset, layer_of, presets, without_backend
 
 
 def main() -> None:
@@ -25,28 +28,44 @@ def main() -> None:
 
 
 def _ways_in() -> None:
-    st.subheader("Start here", anchor=False)
-    for column, (layer, preset) in zip(st.columns(len(presets())), presets(), strict=True):
+    st.subheader("Start here", anchor=False, help=words.explain("preset"))
+    # Two scripts of the same sizes open the same stack.
+    sizes = {
+        without_backend(from_preset(p.name)): (layer, p) for layer, p in reversed(presets()) if p.group == "article"
+    }
+    article = list(reversed(sizes.values()))
+    for column, (layer, preset) in zip(st.columns(len(article)), article, strict=True):
         with column.container(border=True, height="stretch"):
             base = from_preset(preset.name)
             st.markdown(f"**{preset.title}**")
             st.caption(layer.description)
             st.caption(words.fields(base))
-            for backend in BACKENDS:
-                if offers(preset, backend):
-                    workload = with_changes(base, backend=backend.name)
-                    st.page_link(
-                        "pages/1_Explore.py",
-                        label=backend.title,
-                        query_params=link.to_run(workload),
-                        icon=":material/arrow_forward:",
-                        help=backend.description,
-                    )
+            _stack_link(base, "Side by side")
+    left, right = st.columns(2)
+    for place, title, group in ((left, "Other layers", "layer"), (right, "MLPs of well-known models", "model")):
+        with place.container(border=True, height="stretch"):
+            st.markdown(f"**{title}**")
+            with st.container(horizontal=True, gap="small"):
+                for _, preset in presets():
+                    workload = from_preset(preset.name)
+                    if preset.group == group and (session.has_gpu() or session.store().of(workload)):
+                        _stack_link(workload, preset.title)
     st.page_link("pages/1_Explore.py", label="Or explore with sizes of your own", icon=":material/tune:")
 
 
+def _stack_link(workload: Workload, label: str) -> None:
+    backends = [b.name for b in BACKENDS if b.name in FIRST_BACKENDS and applies(b, layer_of(workload))]
+    st.page_link(
+        "pages/1_Explore.py",
+        label=label,
+        query_params=link.to_stack(workload, backends),
+        icon=":material/stacked_bar_chart:",
+        help=f"On {len(backends)} backends: {', '.join(b.title for b in BACKENDS if b.name in backends)}.",
+    )
+
+
 def _machine() -> None:
-    st.subheader("On this machine", anchor=False)
+    st.subheader("On this machine", anchor=False, help=words.explain("live"))
     problem = session.machine_problem()
     if problem:
         st.info(problem, icon=":material/info:")
@@ -71,19 +90,20 @@ def _machine() -> None:
 
 
 def _runs() -> None:
-    st.subheader("Runs at hand", anchor=False)
-    entries = session.store().entries()
-    recorded = [entry for entry in entries if entry.recorded]
-    devices = sorted({entry.manifest.device.name for entry in recorded})
+    st.subheader("Runs at hand", anchor=False, help=words.explain("recorded"))
+    found = session.store().snapshot()
+    counts = Counter(entry.origin for entry in found.entries)
+    devices = sorted({entry.head.device.name for entry in found.entries if entry.recorded})
     st.markdown(
-        f"- {len(recorded)} recordings" + (f", made on {words.plain(', '.join(devices))}" if devices else "") + "\n"
-        f"- {len(entries) - len(recorded)} runs of your own\n"
+        f"- {counts['recorded']} recordings"
+        + (f", made on {words.plain(', '.join(devices))}" if devices else "")
+        + f"\n- {counts['live']} runs of your own\n- {counts['uploaded']} uploaded\n"
         f"- {len(LAYERS)} layers, {len(BACKENDS)} backends"
     )
-    broken = session.store().unreadable()
-    if broken:
-        names = words.plain(", ".join(path.name for path in broken[:3]))
-        st.caption(f"{len(broken)} file(s) could not be read as runs and are left out: {names}")
+    st.page_link("pages/2_Runs.py", label="All runs", icon=":material/list:")
+    if found.problems:
+        names = words.plain(", ".join(path.name for path in list(found.problems)[:3]))
+        st.caption(f"{len(found.problems)} file(s) could not be read as runs and are left out: {names}")
 
 
 with chrome.guarded():

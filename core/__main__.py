@@ -1,4 +1,4 @@
-"""The command line: `python -m core record | list | summary`. The same functions as the pages; no Streamlit, no dask."""
+"""The command line: `python -m core record | list | summary | doctor`. The same functions as the pages; no Streamlit, no dask."""
 
 from __future__ import annotations
 
@@ -7,14 +7,19 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from core.shipped import fresh_process_compiles, shipped_workloads
+import msgspec
+
+from core import health, health_checks
+from core.shipped import Recording, shipped
+from core.store.entry import Entry
+from core.store.files import safe_name
 from core.store.manifest import protocol_for
 from core.store.runfile import RunFileError
-from core.store.store import Entry, Store, default_home, safe_name
+from core.store.store import Store, default_home
 from core.store.summary import summarize
 from core.trace import TraceError
 from core.workload import Workload, WorkloadError, from_preset, make
@@ -23,7 +28,7 @@ ERROR = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; the exit code: 0 done, 1 a run failed, 2 it cannot be done as asked."""
+    """Runs one command; the exit code: 0 done, 1 a run failed or the doctor found a problem, 2 it cannot be done as asked."""
     options = _parser().parse_args(arguments)
     try:
         return int(options.command(options))
@@ -52,9 +57,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--preset", help="one of the article's scripts, e.g. 03_simple_mlp")
     what.add_argument("--shipped", action="store_true", help="the whole set that the project ships; resumable")
     record.add_argument("fields", nargs="*", metavar="NAME=VALUE", help="e.g. layer=geglu_mlp batch=16 backend=compile")
-    record.add_argument(
-        "--fresh", type=int, metavar="N", help="also compile in N fresh processes (default: 0, shipped: 3)"
-    )
+    record.add_argument("--fresh", type=int, metavar="N", help="also compile in N fresh processes (default: 0)")
     record.add_argument("--out", type=Path, metavar="FOLDER", help="where run files go (default: your own store)")
     record.set_defaults(command=_record)
     listing = commands.add_parser("list", help="the runs that are kept, newest first")
@@ -64,40 +67,41 @@ def _parser() -> argparse.ArgumentParser:
     summary.add_argument("file", type=Path)
     summary.add_argument("--json", action="store_true")
     summary.set_defaults(command=_summary)
+    doctor = commands.add_parser("doctor", help="try what live runs stand on; what is not in order, and what to do")
+    doctor.add_argument("--json", action="store_true")
+    doctor.set_defaults(command=_doctor)
     return parser
 
 
 def _record(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise WorkloadError("Recording needs torch, which is not installed here; run make setup first.")
-    workloads = _workloads(options)
+    recordings = _recordings(options)
     store = Store(default_home())
     if options.out is not None:
         options.out.mkdir(parents=True, exist_ok=True)
         store = Store(options.out, recordings=options.out)
     store.check_writable(options.out)
     failed = 0
-    for index, workload in enumerate(workloads, 1):
-        print(f"[{index}/{len(workloads)}] {workload.title}, {workload.steps} steps", flush=True)
+    for index, recording in enumerate(recordings, 1):
+        workload = recording.workload
+        print(f"[{index}/{len(recordings)}] {workload.title}, {workload.steps} steps", flush=True)
         if options.shipped and _is_recorded(workload, store, options.out):
             print("    already recorded")
             continue
-        fresh = (
-            options.fresh if options.fresh is not None else fresh_process_compiles(workload) if options.shipped else 0
-        )
-        entry = _record_one(workload, fresh, store, options.out)
+        entry = _record_one(recording, store, options.out)
         print(f"    {_line(entry)}\n    {entry.path}", flush=True)
-        failed += entry.manifest.status == "failed"
+        failed += entry.head.status == "failed"
         if entry.manifest.failure is not None and entry.manifest.failure.kind == "cuda_error":
             print("The GPU's context is lost, and only a new process can go on: run the same command again.")
             return 1
     return 1 if failed else 0
 
 
-def _record_one(workload: Workload, fresh: int, store: Store, out: Path | None) -> Entry:
+def _record_one(recording: Recording, store: Store, out: Path | None) -> Entry:
     from core.bench.run import run  # torch: only where something is really run
 
-    data = run(workload, protocol_for(workload, fresh), lambda text, done, total: print(f"    {text}", flush=True))
+    data = run(recording.workload, recording.protocol, lambda text, done, total: print(f"    {text}", flush=True))
     return store.add(data, folder=out)
 
 
@@ -106,14 +110,15 @@ def _is_recorded(workload: Workload, store: Store, out: Path | None) -> bool:
     from core.bench.machine import describe_device  # torch: only where something is really run
 
     name = describe_device().name
-    return any(e.manifest.device.name == name and (out or not e.recorded) for e in store.answers(workload))
+    found = [e for e in store.of(workload) if e.head.status == "ok"]  # held-down clocks would be held down again
+    return any(e.head.device.name == name and (out or not e.recorded) for e in found)
 
 
-def _workloads(options: argparse.Namespace) -> tuple[Workload, ...]:
+def _recordings(options: argparse.Namespace) -> tuple[Recording, ...]:
     if options.shipped:
-        if options.fields:
-            raise WorkloadError("The shipped set is fixed; leave the NAME=VALUE fields out.")
-        return shipped_workloads()
+        if options.fields or options.fresh is not None:
+            raise WorkloadError("The shipped set is fixed; leave NAME=VALUE fields and --fresh out.")
+        return shipped()
     fields: dict[str, Any] = {}
     for pair in options.fields:
         name, equals, value = pair.partition("=")
@@ -121,27 +126,25 @@ def _workloads(options: argparse.Namespace) -> tuple[Workload, ...]:
             raise WorkloadError(f"{pair!r} is not NAME=VALUE, such as batch=16.")
         fields[name] = value
     workload = from_preset(options.preset, **fields) if options.preset else make(fields)
-    return (workload,)
+    return (Recording(workload, protocol_for(workload, options.fresh or 0)),)
 
 
 def _list(options: argparse.Namespace) -> int:
     entries = Store(default_home()).entries()
     if options.json:
         rows = [
-            {"id": e.manifest.id, "status": e.manifest.status, "recorded": e.recorded, "path": str(e.path)}
-            for e in entries
+            {"id": e.head.id, "status": e.head.status, "recorded": e.recorded, "path": str(e.path)} for e in entries
         ]
         print(json.dumps(rows, indent=1))
         return 0
     for entry in entries:
-        print(f"{safe_name(entry.manifest.id)}  {_line(entry)}")
+        print(f"{safe_name(entry.head.id)}  {_line(entry)}")
     return 0
 
 
 def _line(entry: Entry) -> str:
-    manifest = entry.manifest
-    end = manifest.failure.sentence if manifest.failure else manifest.status
-    return f"{manifest.workload.title} on {manifest.device.name}: {end} ({manifest.seconds:.1f} s)"
+    head = entry.head
+    return f"{head.workload.title} on {head.device.name}: {head.failure or head.status} ({head.seconds:.1f} s)"
 
 
 def _summary(options: argparse.Namespace) -> int:
@@ -170,6 +173,43 @@ def _summary(options: argparse.Namespace) -> int:
     for note in found["notes"] or ():
         print(f"note: {note}")
     return 0
+
+
+def _doctor(options: argparse.Namespace) -> int:
+    """The exit code: 1 where a check is a problem, 0 else; a warning or an unknown is none."""
+    said = sys.stderr.isatty() and not options.json
+    found = [health_checks.examine(Store(default_home()), "this command")]
+    if health_checks.has_torch():
+        found += _examined_with_torch(lambda text: print(f"{text} ...", file=sys.stderr) if said else None)
+    checks = [check for examination in found for check in examination.checks]
+    if options.json:
+        print(msgspec.json.format(msgspec.json.encode(found), indent=1).decode())
+    else:
+        print(health.as_text(found))
+        if not health_checks.has_torch():
+            print("\ntorch is not installed, so nothing was profiled or compiled: recordings need none of it.")
+        print(f"\n{health.counted(checks)}")
+    return 1 if any(check.state == "problem" for check in checks) else 0
+
+
+def _examined_with_torch(say: Callable[[str], None]) -> list[health.Examination]:
+    """What torch's import came to and, where it can be imported, the checks that need it."""
+
+    def imported() -> health.Finding:
+        from core.bench import doctor
+
+        return health.Finding("ok", f"{doctor.__name__} and all that it stands on is imported")
+
+    say("Importing torch")
+    remedy = "Install the pinned torch, and what is missing beside it, again."
+    probe = health.Probe("Import of torch", "All that is live needs it.", imported, remedy, "make clean setup")
+    start = health.tried(probe)
+    found = [health.examined("this command", [start])]
+    if start.state == "ok":
+        from core.bench import doctor  # torch: only where something is really run
+
+        found.append(doctor.examine(lambda text, done, total: say(text), "this command"))
+    return found
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Workload: what to run, as a frozen value; its checks, its fields in a link, and what it is likely to cost. Pure."""
+"""Workload: what to run, as a frozen value; its checks and its fields in a link. Pure."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from core.backends import BACKENDS, Backend
-from core.backends.spec import OptionValue
 from core.layers import LAYERS, Cost, Layer, Preset
 
 DTYPES: Mapping[str, int] = {"bf16": 2, "fp16": 2, "fp32": 4}
@@ -22,11 +21,6 @@ SIZE_MAX = 1 << 24
 #: Digits, or digits in groups of three; 1,5 is no whole number.
 _WHOLE = re.compile(r"[+-]?(?:\d{1,39}|\d{1,3}(?:,\d{3})+)", re.ASCII)
 SEED_MAX = (1 << 31) - 1
-
-#: For estimates: calls beside the profiled ones, cold compiles of a run, and what a new process with torch takes to start.
-_CALLS = 40
-_COMPILES = 3
-_PROCESS_S = 10.0
 
 _LAYERS = {layer.name: layer for layer in LAYERS}
 _BACKENDS = {backend.name: backend for backend in BACKENDS}
@@ -40,14 +34,13 @@ class WorkloadError(ValueError):
 class Workload:
     """What to run. Build one with `make`; equal workloads have equal keys.
 
-    `sizes` and `flags` are in the layer's own order, `options` in the backend's.
+    `sizes` and `flags` are in the layer's own order.
     """
 
     layer: str
     sizes: tuple[tuple[str, int], ...]
     backend: str
     flags: tuple[tuple[str, bool], ...] = ()
-    options: tuple[tuple[str, OptionValue], ...] = ()
     dtype: str = "bf16"
     passes: str = "fwd"
     steps: int = STEPS_DEFAULT
@@ -63,35 +56,14 @@ class Workload:
     def title(self) -> str:
         """One line for people."""
         sizes = " × ".join(f"{name} {value:,}" for name, value in self.sizes)
-        flags = "".join(f", {'' if on else 'no '}{name}" for name, on in self.flags)
+        flags = "".join(f", {words}" for words in flag_words(self))
         passes = PASSES[self.passes].lower()
-        options = "".join(f", {name} {value}" for name, value in self.options)
-        return f"{layer_of(self).title}, {sizes}{flags}, {self.dtype}, {passes}, {backend_of(self).title}{options}"
+        return f"{layer_of(self).title}, {sizes}{flags}, {self.dtype}, {passes}, {backend_of(self).title}"
 
     @property
     def label(self) -> str:
         """The record_function label of a step, as the article's scripts name theirs."""
         return f"{backend_of(self).label_prefix}{layer_of(self).label}_{self.passes}"
-
-
-@dataclass(frozen=True)
-class Rates:
-    """What a machine was seen to do, for estimates: matmul rate by dtype (FLOP/s), copy rate (bytes read + written a
-    second), seconds of one cold compile, and free memory in bytes (None: unknown)."""
-
-    flops_per_s: Mapping[str, float]
-    bytes_per_s: float
-    compile_s: float
-    free_memory_bytes: int | None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """Likely cost of a run: peak device memory, seconds, and what of the seconds is compiling. Computed, not measured."""
-
-    memory_bytes: int
-    seconds: float | None = None
-    compile_s: float = 0.0
 
 
 def layer_of(workload: Workload) -> Layer:
@@ -112,16 +84,6 @@ def applies(backend: Backend, layer: Layer) -> bool:
 def presets() -> tuple[tuple[Layer, Preset], ...]:
     """Every preset with its layer, in registry order."""
     return tuple((layer, preset) for layer in LAYERS for preset in layer.presets)
-
-
-def offers(preset: Preset, backend: Backend) -> bool:
-    """Whether a preset's own card offers the backend: it applies, and no other preset of the same sizes is for it."""
-    own = from_preset(preset.name)
-    if not applies(backend, layer_of(own)):
-        return False
-    rivals = [other for _, other in presets() if without_backend(from_preset(other.name)) == without_backend(own)]
-    meant = [other.backend for other in rivals if other.name != preset.name]
-    return backend.name == preset.backend or (preset is rivals[0] and backend.name not in meant)
 
 
 def from_preset(name: str, **changes: Any) -> Workload:
@@ -146,7 +108,7 @@ def make(fields: Mapping[str, Any]) -> Workload:
     backend = _one_of("backend", fields.get("backend", BACKENDS[0].name), _BACKENDS)
     if not applies(backend, layer):
         raise WorkloadError(f"{layer.title} has no {backend.title} version; choose another backend.")
-    known = field_names(layer, backend)
+    known = field_names(layer)
     unknown = next((name for name in fields if name not in known), None)
     if unknown is not None:
         raise WorkloadError(
@@ -157,7 +119,6 @@ def make(fields: Mapping[str, Any]) -> Workload:
         sizes=tuple((s.name, whole(s.title, fields.get(s.name, s.default), 1, SIZE_MAX)) for s in layer.sizes),
         backend=backend.name,
         flags=tuple((f.name, _switch(f.title, fields.get(f.name, f.default))) for f in layer.flags),
-        options=tuple((o.name, _choice(o.title, fields.get(o.name, o.choices[0]), o.choices)) for o in backend.options),
         dtype=_one_of("dtype", fields.get("dtype", "bf16"), {name: name for name in DTYPES}),
         passes=_one_of("passes", fields.get("passes", "fwd"), {name: name for name in PASSES}),
         steps=whole("Steps", fields.get("steps", STEPS_DEFAULT), 1, STEPS_MAX),
@@ -165,15 +126,13 @@ def make(fields: Mapping[str, Any]) -> Workload:
     )
 
 
-def field_names(layer: Layer, backend: Backend) -> tuple[str, ...]:
-    """The flat fields that `make` takes for this layer and backend."""
+def field_names(layer: Layer) -> tuple[str, ...]:
+    """The flat fields that `make` takes for this layer."""
     return (
         "layer",
         *(size.name for size in layer.sizes),
         *(flag.name for flag in layer.flags),
-        "backend",
-        *(option.name for option in backend.options),
-        *("dtype", "passes", "steps", "seed"),
+        *("backend", "dtype", "passes", "steps", "seed"),
     )
 
 
@@ -184,7 +143,6 @@ def to_fields(workload: Workload) -> dict[str, Any]:
         **dict(workload.sizes),
         **dict(workload.flags),
         "backend": workload.backend,
-        **dict(workload.options),
         "dtype": workload.dtype,
         "passes": workload.passes,
         "steps": workload.steps,
@@ -196,8 +154,7 @@ def with_changes(workload: Workload, **changes: Any) -> Workload:
     """The same workload with other fields, checked again; fields that the new layer or backend lacks fall away."""
     fields = {**to_fields(workload), **changes}
     layer = _one_of("layer", fields["layer"], _LAYERS)
-    backend = _one_of("backend", fields["backend"], _BACKENDS)
-    kept = {**dict.fromkeys(changes), **dict.fromkeys(field_names(layer, backend))}
+    kept = {**dict.fromkeys(changes), **dict.fromkeys(field_names(layer))}
     return make({name: value for name, value in fields.items() if name in kept})
 
 
@@ -211,57 +168,20 @@ def whole(title: str, value: Any, low: int, high: int) -> int:
     return number
 
 
+def flag_words(workload: Workload) -> tuple[str, ...]:
+    """ "with bias", "without bias": the flags as people say them."""
+    titles = {flag.name: flag.title.lower() for flag in layer_of(workload).flags}
+    return tuple(f"{'with' if on else 'without'} {titles[name]}" for name, on in workload.flags)
+
+
 def cost_of(workload: Workload) -> Cost:
     """FLOPs and bytes of one forward call."""
     return layer_of(workload).cost(dict(workload.sizes), dict(workload.flags), DTYPES[workload.dtype])
 
 
-def estimate(workload: Workload, rates: Rates | None = None, *, fresh_processes: int = 0) -> Estimate:
-    """What a run is likely to need, from shapes and, where `rates` are known, from what this machine was seen to do.
-    `fresh_processes` is how many of its compiles have a process of their own.
-
-    Memory counts the fp32 reference that every run is compared with, which is its high-water mark for half precision.
-    """
-    cost = cost_of(workload)
-    to_fp32 = 4 // DTYPES[workload.dtype]
-    tensors = cost.input_bytes + cost.intermediate_bytes + cost.output_bytes
-    gradients = cost.weight_bytes + tensors if workload.passes == "fwd_bwd" else 0
-    own = cost.weight_bytes + tensors + gradients
-    memory = own + own * to_fp32
-    if rates is None:
-        return Estimate(memory_bytes=memory)
-    factor = 3 if workload.passes == "fwd_bwd" else 1
-    moved = cost.weight_bytes + 2 * tensors
-    call_s = factor * max(cost.flops / rates.flops_per_s[workload.dtype], moved / rates.bytes_per_s)
-    reference_s = factor * cost.flops / rates.flops_per_s["fp32"]
-    compile_s, calls = 0.0, _CALLS + workload.steps
-    if backend_of(workload).compiles:
-        compile_s = _COMPILES * rates.compile_s + fresh_processes * (rates.compile_s + _PROCESS_S)
-        calls += (_COMPILES - 1 + fresh_processes) * workload.steps
-    return Estimate(memory, seconds=calls * call_s + reference_s + compile_s, compile_s=compile_s)
-
-
-def check_fits(workload: Workload, rates: Rates, where: str) -> None:
-    """Raises WorkloadError where the estimate does not fit the free memory of `where` ("this CPU")."""
-    needed, free = estimate(workload).memory_bytes, rates.free_memory_bytes
-    if free is not None and needed > free:
-        raise WorkloadError(
-            f"These sizes need about {human_bytes(needed)}, and {where} has {human_bytes(free)} for them; choose smaller sizes."
-        )
-
-
-def human_bytes(count: float) -> str:
-    """A byte count for people, in decimal units."""
-    for unit in ("B", "kB", "MB", "GB", "TB"):
-        if count < 1000:
-            return f"{count:.3g} {unit}"
-        count /= 1000
-    return f"{count:,.0f} PB"
-
-
 def without_backend(workload: Workload) -> Workload:
     """The same workload on the first backend: what runs on different backends have in common."""
-    return replace(workload, backend=BACKENDS[0].name, options=())
+    return replace(workload, backend=BACKENDS[0].name)
 
 
 def _one_of(field_name: str, value: Any, known: Mapping[str, Any]) -> Any:
@@ -277,10 +197,3 @@ def _switch(title: str, value: Any) -> bool:
     if word not in words:
         raise WorkloadError(f"{title} must be on or off; {str(value)[:40]!r} is neither.")
     return words[word]
-
-
-def _choice(title: str, value: Any, choices: tuple[OptionValue, ...]) -> OptionValue:
-    for choice in choices:
-        if value == choice or str(value) == str(choice):
-            return choice
-    raise WorkloadError(f"{title} must be one of {', '.join(map(str, choices))}; {str(value)[:40]!r} is not.")

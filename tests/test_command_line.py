@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from core.__main__ import main
-from core.shipped import shipped_workloads
+from core.shipped import shipped
 from core.store.store import Store
+from core.workload import from_preset
 from tests.runs import one_kernel_a_step, run_file, trace_bytes
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -96,11 +97,14 @@ def test_summary_needs_neither_streamlit_nor_dask_nor_torch(tmp_path):
     assert done.returncode == 0, done.stderr
 
 
-def test_the_shipped_set_is_the_articles():
-    workloads = shipped_workloads()
-    assert len(set(workloads)) == len(workloads) == 15
-    assert {(w.layer, w.backend, w.passes) for w in workloads} == {
-        *((layer, backend, passes) for layer in ("linear", "geglu_mlp") for backend in ("eager", "compile")
-          for passes in ("fwd", "fwd_bwd")),
-        ("geglu_mlp", "liger", "fwd"), ("geglu_mlp", "liger", "fwd_bwd"),
-    }  # fmt: skip
+def test_the_shipped_set_holds_every_layer_on_every_backend_and_the_grids():
+    found = shipped()
+    workloads = {one.workload for one in found}
+    assert len(workloads) == len(found)
+    for name in ("geglu_mlp", "swiglu_mlp"):
+        for backend in ("eager", "compile", "compile_dynamic", "liger"):
+            own = {dict(w.sizes)["intermediate"] for w in workloads if (w.layer, w.backend) == (name, backend)}
+            assert {1024, 3072, 4096, 8192, 16384, 11008, 13824, 14336, 18944} <= own
+    articles = [one for one in found if one.workload.layer == "geglu_mlp" and not one.protocol.light]
+    assert max(one.protocol.fresh_process_compiles for one in articles) == 3
+    assert found[0].workload == from_preset("03_simple_mlp")

@@ -10,7 +10,7 @@ import pytest
 
 from core.backends import BACKENDS
 from core.layers import LAYERS
-from core.shipped import shipped_workloads
+from core.shipped import shipped
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYER = '''"""x * x."""
@@ -28,17 +28,17 @@ def build(sizes, flags, dtype, device):
 
 
 def cost(sizes, flags, element_bytes):
-    return Cost(sizes["width"], 1, element_bytes, 0, element_bytes)
+    return Cost(0, 1, element_bytes, 0, element_bytes, 0, 0, sizes["width"])
 
 
-LAYER = Layer("square", "Square", "x times x.", "square", (Size("width", "Width", 16, "Elements."),), build, cost,
+LAYER = Layer("square", "Square", "x times x.", "square", (Size("width", "Width", 16, "Elements."),), build, cost, (),
               presets=(Preset("99_square", "99_square: a dummy", backend="twice"),))
 '''
 BACKEND = '''"""Eager, twice."""
 from core.backends.spec import Backend
 
 
-def apply(module, options):
+def apply(module):
     return lambda *inputs: module(*inputs) + module(*inputs)
 
 
@@ -79,8 +79,8 @@ def test_a_dummy_layer_on_a_dummy_backend_runs(with_dummies, home):
 
 
 def test_every_layer_is_shipped_on_every_backend_that_applies():
-    shipped = {(workload.layer, workload.backend) for workload in shipped_workloads()}
+    named = {(one.workload.layer, one.workload.backend) for one in shipped()}
     for layer in LAYERS:
         for backend in BACKENDS:
             applies = backend.twin is None or backend.twin in layer.twins
-            assert ((layer.name, backend.name) in shipped) == applies
+            assert ((layer.name, backend.name) in named) == applies

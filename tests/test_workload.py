@@ -3,14 +3,12 @@
 import pytest
 
 from core.backends import BACKENDS
+from core.estimate import Rates, check_fits, estimate, warning
 from core.layers import LAYERS
 from core.workload import (
-    Rates,
     WorkloadError,
     backend_of,
-    check_fits,
     cost_of,
-    estimate,
     from_preset,
     make,
     presets,
@@ -74,7 +72,7 @@ def test_sizes_as_people_write_them(good):
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"layer": "transformer"}, "layer must be one of linear, geglu_mlp"),
+        ({"layer": "transformer"}, "layer must be one of linear, matmul_add"),
         ({"backend": "tpu"}, "backend must be one of eager"),
         ({"layer": "linear", "backend": "liger"}, "nn.Linear has no Liger kernels version"),
         ({"dtype": "fp8"}, "dtype must be one of bf16"),
@@ -125,8 +123,11 @@ def test_estimates_grow_with_the_work_and_compiles_are_told():
     assert estimate(small).seconds is None
     assert estimate(small, RATES).seconds < estimate(large, RATES).seconds
     assert estimate(large, RATES).seconds < estimate(with_changes(large, passes="fwd_bwd"), RATES).seconds
-    compiled = estimate(with_changes(small, backend="compile"), RATES)
+    assert estimate(small, RATES).peak_bytes < estimate(small, RATES).memory_bytes
+    compiled = estimate(with_changes(large, backend="compile"), RATES)
     assert compiled.compile_s == 6.0
+    assert estimate(with_changes(large, backend="compile"), RATES, cold_compiles=1).compile_s == 2.0
+    assert compiled.work_us < estimate(large, RATES).work_us, "a fused kernel moves fewer bytes"
     assert backend_of(small).compiles is False
 
 
@@ -136,10 +137,18 @@ def test_what_does_not_fit_is_said_before_it_runs():
         check_fits(make({"layer": "geglu_mlp", "batch": 16_000_000}), RATES, "this GPU")
 
 
+def test_more_elements_than_32_bit_indices_reach_are_warned_of():
+    assert warning(make({"layer": "softmax"})) is None
+    told = warning(make({"layer": "softmax", "batch": 64, "seq": 8192, "columns": 4096}))
+    assert "2,147,483,648" in told and "numeric error" in told
+
+
 @pytest.mark.parametrize("layer", LAYERS, ids=lambda layer: layer.name)
 def test_every_layers_cost_is_made_of_whole_positive_numbers(layer):
     for flags in (True, False):
         found = layer.cost({s.name: 3 for s in layer.sizes}, {f.name: flags for f in layer.flags}, 2)
-        assert found.flops > 0
-        assert min(found.weight_bytes, found.input_bytes, found.output_bytes) > 0
+        assert found.flops > 0 or found.moved_bytes > 0
+        assert found.moved_bytes >= found.fused_moved_bytes >= 0
+        assert found.largest_elements >= 9
+        assert min(found.input_bytes, found.output_bytes) > 0 <= found.weight_bytes
         assert all(isinstance(value, int) for value in vars(found).values())

@@ -1,5 +1,7 @@
 """When the GPU worked and when it waited."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 
@@ -25,36 +27,98 @@ def union_ns(start_ns: np.ndarray, end_ns: np.ndarray) -> int:
     return int(np.maximum(end_ns - np.maximum(start_ns, covered), 0).sum())
 
 
-def gaps(tables: Tables, device: int, *, step: int | None = None, minimum_us: float = 1.0) -> pd.DataFrame:
-    """The idle gaps of at least minimum_us between the GPU work of a device, by start.
+def gaps(tables: Tables, *, minimum_us: float = 1.0) -> pd.DataFrame:
+    """The idle gaps of at least minimum_us between the GPU work of each device, by device and start.
 
-    One row a gap: start_us (from the start of the trace), dur_us, after and before (the names of the work around it).
-    step: only from the first to the last GPU work of that step.
+    One row a gap: step (the step between whose first and last GPU work it lies, NULL for none), device, start_us (from
+    the start of the trace), dur_us, after and before (the names of the work around it), row (of the work that ends it).
     """
     events = tables.events
-    start_ns = column(events, "start_ns")
-    end_ns = start_ns + column(events, "dur_ns")
-    rows = _timed_work(tables)
-    rows = rows[column(events, "device")[rows] == device]
-    if step is not None:
-        own = rows[column(events, "step")[rows] == step]
-        # Work of other steps, or of none, also keeps the device busy in between.
-        first_ns, last_ns = (start_ns[own].min(), end_ns[own].max()) if len(own) else (0, 0)
-        rows = rows[(start_ns[rows] < last_ns) & (end_ns[rows] > first_ns)]
-    last_end = np.maximum.accumulate(end_ns[rows]) if len(rows) else np.empty(0, np.int64)
-    idle_ns = start_ns[rows][1:] - last_end[:-1]
+    device, work = column(events, "device"), _timed_work(tables)
+    parts = [_gaps_of(tables, work[device[work] == number], minimum_us) for number in np.unique(device[work])]
+    names = ["step", "device", "start_us", "dur_us", "after", "before", "row"]
+    found = pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=names)
+    return found.astype({"step": "Int64", "device": "int64", "start_us": float, "dur_us": float, "row": "int64"})
+
+
+def _gaps_of(tables: Tables, rows: np.ndarray, minimum_us: float) -> pd.DataFrame:
+    """The gaps between the GPU work in rows, all of one device."""
+    start_ns = column(tables.events, "start_ns")[rows]
+    end_ns = start_ns + column(tables.events, "dur_ns")[rows]
+    last_end = np.maximum.accumulate(end_ns)
+    idle_ns = start_ns[1:] - last_end[:-1]
     found = np.flatnonzero((idle_ns > 0) & (idle_ns >= minimum_us * 1000))
     # The work that ended last before the gap need not be the one that started last.
-    reaches = np.where(end_ns[rows] == last_end, np.arange(len(rows)), 0)
-    ended_last = np.maximum.accumulate(reaches)[found] if len(found) else found
+    ended_last = np.maximum.accumulate(np.where(end_ns == last_end, np.arange(len(rows)), 0))[found]
+    step = _step_around(column(tables.events, "step")[rows], start_ns, end_ns, last_end[found], start_ns[found + 1])
     return pd.DataFrame(
         {
+            "step": pd.arrays.IntegerArray(step, step < 0),
+            "device": column(tables.events, "device")[rows[found]],
             "start_us": last_end[found] / 1000,
             "dur_us": idle_ns[found] / 1000,
             "after": names_of(tables, rows[ended_last]),
             "before": names_of(tables, rows[found + 1]),
+            "row": rows[found + 1],
         }
     )
+
+
+def _step_around(
+    step: np.ndarray, start_ns: np.ndarray, end_ns: np.ndarray, gap_start_ns: np.ndarray, gap_end_ns: np.ndarray
+) -> np.ndarray:
+    """Per gap the step of which some work ended before it and some starts after it, else -1."""
+    numbers = np.unique(step[step >= 0])
+    if not len(numbers):
+        return np.full(len(gap_start_ns), -1)
+    first_ns = np.array([start_ns[step == number].min() for number in numbers])
+    last_ns = np.array([end_ns[step == number].max() for number in numbers])
+    order = np.argsort(first_ns, kind="stable")
+    at = order[np.maximum(np.searchsorted(first_ns[order], gap_start_ns, side="right") - 1, 0)]
+    inside = (first_ns[at] <= gap_start_ns) & (gap_end_ns <= last_ns[at])
+    return np.where(inside, numbers[at], -1)
+
+
+@dataclass(frozen=True)
+class Idle:
+    """The waiting of a GPU under the profiler, beside that without it; times in µs.
+
+    gaps: those in sight, a table as of gaps(). suspects: those of them inside a step that, over all its gaps, waits for
+    longer than a whole step does without the profiler (or where that is unknown): they may be the profiler's own.
+    unprofiled_us: how long the GPU waits in a whole step without the profiler, None for unknown.
+    """
+
+    gaps: pd.DataFrame
+    suspects: pd.DataFrame
+    total_us: float
+    longest_us: float
+    unprofiled_us: float | None
+
+
+def idle(found: pd.DataFrame, unprofiled_us: float | None, *, step: int | None = None) -> Idle:
+    """What the gaps of a trace come to: those inside `step`, or all of them."""
+    in_sight = found if step is None else found[found["step"] == step]
+    waited_us = in_sight.groupby("step")["dur_us"].transform("sum")
+    is_suspect = waited_us.notna() if unprofiled_us is None else waited_us > unprofiled_us
+    return Idle(
+        gaps=in_sight,
+        suspects=in_sight[is_suspect],
+        total_us=float(in_sight["dur_us"].sum()),
+        longest_us=float(in_sight["dur_us"].max()) if len(in_sight) else 0.0,
+        unprofiled_us=unprofiled_us,
+    )
+
+
+def unprofiled_idle_us(tables: Tables, unprofiled_step_us: float | None) -> float | None:
+    """How long the GPU waits in a step without the profiler: the median unprofiled step less the median busy time.
+
+    None where either is unknown, or where several GPUs worked: which of them the step was taken on is not told.
+    """
+    work = _timed_work(tables)
+    busy_us = step_windows(tables)["gpu_busy_us"]
+    if unprofiled_step_us is None or busy_us.empty or len(np.unique(column(tables.events, "device")[work])) != 1:
+        return None
+    return max(unprofiled_step_us - float(busy_us.median()), 0.0)
 
 
 def step_windows(tables: Tables) -> pd.DataFrame:

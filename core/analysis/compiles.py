@@ -61,3 +61,10 @@ def sentence(kernel: KernelDraws) -> str:
         f"The same code came out at {kernel.fastest_us:.1f} or {kernel.slowest_us:.1f} µs, by the launch configuration "
         f"that the tuner picked in {n} cold compiles ({'; '.join(by_process)})."
     )
+
+
+def range_over_compiles(draws: Sequence[KernelDraws], kernels: Sequence[str]) -> tuple[float, float, int] | None:
+    """Smallest and largest median time in µs of the one generated kernel among `kernels` over the cold compiles, and their
+    number; None where there is none of them, or more than one."""
+    own = [one for one in draws if one.kernel in kernels]
+    return (own[0].fastest_us, own[0].slowest_us, len(own[0].draws)) if len(own) == 1 else None

@@ -24,7 +24,10 @@ class Launched:
 
 @dataclass(frozen=True)
 class Node:
-    """An op or an annotation; start_us counts from the start of the trace."""
+    """An op or an annotation; start_us counts from the start of the trace.
+
+    input_dims and input_strides are the table's texts, one bracket an input; None where the trace has none.
+    """
 
     row: int
     name: str
@@ -33,6 +36,8 @@ class Node:
     dur_us: float | None
     children: tuple["Node", ...]
     launched: tuple[Launched, ...]
+    input_dims: str | None
+    input_strides: str | None
 
 
 def dispatch_tree(tables: Tables, step: int) -> tuple[Node, ...]:
@@ -45,6 +50,7 @@ def dispatch_tree(tables: Tables, step: int) -> tuple[Node, ...]:
     name_codes, names = codes(events, "name")
     kind_codes, kinds = codes(events, "kind")
     start_ns, dur_ns = column(events, "start_ns"), column(events, "dur_ns")
+    inputs = {name: codes(events, name) for name in ("input_dims", "input_strides")}
     is_node = kind_mask(events, "op", "annotation")
     in_step = column(events, "step") == step
     above = enclosing(column(events, "parent"), is_node)
@@ -80,6 +86,7 @@ def dispatch_tree(tables: Tables, step: int) -> tuple[Node, ...]:
             dur_us=float(dur_ns[row] / 1000) if dur_ns[row] >= 0 else None,
             children=tuple(reversed(children.pop(row, []))),
             launched=tuple(launched.get(row, [])),
+            **{name: texts[found[row]] if found[row] >= 0 else None for name, (found, texts) in inputs.items()},
         )
         parent = int(above[row])
         (children.setdefault(parent, []) if parent >= 0 and in_step[parent] else roots).append(node)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.backends.spec import Backend, Options
+from core.backends.spec import COLD_COMPILES, Backend
 
 
-def apply(module: Any, options: Options) -> Callable[..., Any]:
+def apply(module: Any) -> Callable[..., Any]:
     """The compiled module; the first call compiles."""
     import torch
 
@@ -20,5 +20,6 @@ BACKEND = Backend(
     title="torch.compile",
     description="Dynamo captures the call, Inductor fuses what it can into kernels of its own.",
     apply=apply,
-    compiles=True,
+    cold_compiles=COLD_COMPILES,
+    fuses=True,
 )

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from core.backends.spec import Backend, Options
+from core.backends.spec import Backend
 
 
-def apply(module: Any, options: Options) -> Callable[..., Any]:
+def apply(module: Any) -> Callable[..., Any]:
     """The module as it is."""
     return module
 

@@ -35,7 +35,9 @@ def build(workload: Workload, device: str, dtype: torch.dtype | None = None, *, 
     if workload.passes == "fwd":
         return Built(module.eval(), inputs, None)
     with torch.no_grad():
-        gradient = torch.randn_like(module(*inputs))
+        out = module(*inputs)
+    # A loss is where backward passes start, with 1.
+    gradient = torch.randn_like(out) if out.dim() else torch.ones_like(out)
     for tensor in inputs:
         tensor.requires_grad_(tensor.is_floating_point())
     return Built(module.train(), inputs, gradient)
@@ -72,7 +74,7 @@ def numeric_errors(workload: Workload, built: Built, step: Callable[[], Any], de
     found = {"output": out.detach(), **{name: leaf.grad for name, leaf in _leaves(built) if built.gradient is not None}}
     reference = build(workload, device, torch.float32, reference=True)
     reference.module.load_state_dict({name: value.float() for name, value in built.module.state_dict().items()})
-    inputs = tuple(tensor.detach().float().requires_grad_(tensor.requires_grad) for tensor in built.inputs)
+    inputs = tuple(_wide(tensor) for tensor in built.inputs)
     gradient = None if built.gradient is None else built.gradient.float()
     exact = Built(reference.module, inputs, gradient)
     wanted_out = step_of(exact, exact.module)()
@@ -81,6 +83,11 @@ def numeric_errors(workload: Workload, built: Built, step: Callable[[], Any], de
         **{name: leaf.grad for name, leaf in _leaves(exact) if gradient is not None},
     }
     return tuple(_error(name, found[name], wanted[name]) for name in found)
+
+
+def _wide(tensor: torch.Tensor) -> torch.Tensor:
+    """The same input in fp32; token numbers stay what they are."""
+    return tensor.detach().float().requires_grad_(tensor.requires_grad) if tensor.is_floating_point() else tensor
 
 
 def _leaves(built: Built) -> list[tuple[str, torch.Tensor]]:

@@ -30,19 +30,24 @@ _FRESH_TIMEOUT_S = 300
 _compiles_in_process = 0
 
 
+def note_compile() -> None:
+    """Says that something was compiled in this process: what comes after it is no first compile any more."""
+    global _compiles_in_process
+    _compiles_in_process += 1
+
+
 def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, torch_internals.Observation]:
     """Compiles by a first call. The caller holds `torch_internals.cold()` open for as long as it uses the step.
 
     The row says "first" where nothing had been compiled in this process before.
     """
-    global _compiles_in_process
     process = "warm" if _compiles_in_process else "first"
-    step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
+    step = step_of(built, backend_of(workload).apply(built.module))
     with torch_internals.observe() as seen:
         start = time.perf_counter()
         warm_up(step, device, calls=1)
         first_call_s = time.perf_counter() - start
-    _compiles_in_process += 1
+    note_compile()
     kernels = tuple(TunedKernel(t.kernel, t.chosen, t.candidates, None, None, None) for t in seen.tunings)
     row = Compile(
         process=process,

@@ -44,6 +44,11 @@ _KNOWN: tuple[tuple[tuple[str, ...], str, str], ...] = (
         "This GPU is too old for what is installed here; choose the eager backend, or an older PyTorch.",
     ),
     (
+        ("recommended Triton blocksize", "exceeds maximum supported size", "doesn't support feature dim"),
+        "too_wide",
+        "Liger's kernels take rows of at most 65,536 columns; choose a smaller width or another backend.",
+    ),
+    (
         ("0 active drivers", "driver must be loaded", "no NVIDIA driver"),
         "no_gpu",
         "Liger's Triton kernels need a GPU, and this machine has none that Triton can use; choose another backend.",

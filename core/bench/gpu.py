@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import tempfile
 import threading
@@ -22,24 +23,23 @@ SAMPLE_EVERY_S = 0.05
 RECOVERY_S = 5.0
 
 
-@contextlib.contextmanager
-def handle() -> Iterator[Any]:
-    """NVML's handle of the GPU torch uses. Raises pynvml.NVMLError where there is none."""
+@functools.cache
+def _start_nvml() -> None:
+    """Once a process, for it takes a tenth of a second; tried again where it failed."""
     pynvml.nvmlInit()
-    try:
-        yield pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode())
-    finally:
-        pynvml.nvmlShutdown()
+
+
+def handle() -> Any:
+    """NVML's handle of the GPU torch uses. Raises pynvml.NVMLError where there is none."""
+    _start_nvml()
+    return pynvml.nvmlDeviceGetHandleByUUID(f"GPU-{torch.cuda.get_device_properties(0).uuid}".encode())
 
 
 def driver_version() -> str | None:
     """The driver's version, None where NVML does not answer."""
     try:
-        pynvml.nvmlInit()
-        try:
-            return str(pynvml.nvmlSystemGetDriverVersion())
-        finally:
-            pynvml.nvmlShutdown()
+        _start_nvml()
+        return str(pynvml.nvmlSystemGetDriverVersion())
     except pynvml.NVMLError:
         return None
 
@@ -60,8 +60,7 @@ def read_clocks(gpu: Any, at_s: float) -> ClockSample:
 def clocks_now() -> tuple[ClockSample, ...]:
     """One reading of this moment, empty where NVML does not answer."""
     try:
-        with handle() as gpu:
-            return (read_clocks(gpu, 0.0),)
+        return (read_clocks(handle(), 0.0),)
     except pynvml.NVMLError:
         return ()
 
@@ -94,9 +93,9 @@ class ClockLoop:
         start = time.perf_counter()
         taken: list[ClockSample] = []
         try:
-            with handle() as gpu:
-                while not self._stop.wait(SAMPLE_EVERY_S):
-                    taken.append(read_clocks(gpu, time.perf_counter() - start))
+            gpu = handle()
+            while not self._stop.wait(SAMPLE_EVERY_S):
+                taken.append(read_clocks(gpu, time.perf_counter() - start))
         except pynvml.NVMLError as error:
             self.why = f"NVML does not answer ({error})."
         self.samples = tuple(taken)
@@ -105,8 +104,7 @@ class ClockLoop:
 def other_processes() -> tuple[Process, ...] | None:
     """Other processes that compute on the GPU, None where NVML does not tell."""
     try:
-        with handle() as gpu:
-            running = pynvml.nvmlDeviceGetComputeRunningProcesses(gpu)
+        running = pynvml.nvmlDeviceGetComputeRunningProcesses(handle())
     except pynvml.NVMLError:
         return None
     if os.getpid() not in {p.pid for p in running}:

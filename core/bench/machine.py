@@ -15,8 +15,9 @@ import torch
 
 from core.backends import BACKENDS, Backend
 from core.bench import gpu
+from core.estimate import Rates
 from core.store.manifest import Device, Machine
-from core.workload import DTYPES, Rates
+from core.workload import DTYPES
 
 TORCH_DTYPES: dict[str, torch.dtype] = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
 #: Seconds of one cold compile on an H200 host and on a 2-core CPU; only for estimates shown before a run.

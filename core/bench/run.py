@@ -15,9 +15,10 @@ import torch
 
 from core.bench import compiling, failures, gpu, machine, timing, torch_internals
 from core.bench.build import Built, build, numeric_errors, step_of
+from core.estimate import check_fits, estimate
 from core.store import runfile
 from core.store.manifest import Compile, Manifest, Protocol
-from core.workload import Workload, WorkloadError, backend_of, check_fits
+from core.workload import Workload, WorkloadError, backend_of
 
 Report = Callable[[str, int, int], None]
 
@@ -48,6 +49,12 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
         try:
             rates = machine.rates(device)
             _empty(device)  # after the rates, whose matrix products leave a workspace behind
+            measured.fields["predicted"] = estimate(
+                workload,
+                rates,
+                cold_compiles=protocol.cold_compiles,
+                fresh_processes=protocol.fresh_process_compiles,
+            )
             check_fits(workload, rates, "this GPU" if device == "cuda" else "this machine")
             _measure(workload, protocol, device, report, measured)
         except WorkloadError as error:
@@ -90,10 +97,12 @@ def _measure(workload: Workload, protocol: Protocol, device: str, report: Report
     held_bytes = torch.cuda.memory_allocated() if device == "cuda" else 0
     built = build(workload, device)
     with contextlib.ExitStack() as stack:
+        if protocol.light and not backend_of(workload).replays_graphs:
+            stack.enter_context(torch_internals.compiling_in_process())
         if backend_of(workload).compiles:
             step = _compile(workload, built, protocol, device, say, measured, stack)
         else:
-            step = step_of(built, backend_of(workload).apply(built.module, dict(workload.options)))
+            step = step_of(built, backend_of(workload).apply(built.module))
         _window(workload, protocol, device, step, say, measured)
         if device == "cuda":
             measured.fields["peak_memory_bytes"] = torch.cuda.max_memory_allocated() - held_bytes
@@ -105,10 +114,10 @@ def _measure(workload: Workload, protocol: Protocol, device: str, report: Report
         )
         measured.compiles += rows
         measured.notes += notes
-        if device == "cuda":
+        if device == "cuda" and not protocol.light:
             # Last, for it heats the card up: what came after it would be measured at lower clocks.
             say("Repeating steps for over a second, reading the clocks")
-        measured.fields["load"] = timing.load(step, device)
+            measured.fields["load"] = timing.load(step)
     say("Packing the run")
 
 
@@ -175,9 +184,12 @@ def _unprofiled(
 ) -> None:
     say("Timing steps without the profiler")
     measured.fields["step_us"] = timing.step_times(step, device)
-    if device == "cuda":
-        say("Replaying as a CUDA graph")
-    measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
+    if backend_of(workload).replays_graphs:
+        measured.fields["graph_replay_why"] = "This backend launches its steps as CUDA graphs by itself."
+    else:
+        if device == "cuda":
+            say("Replaying as a CUDA graph")
+        measured.fields["graph_replay_us"], measured.fields["graph_replay_why"] = timing.graph_replay(step, device)
     say("Comparing with eager fp32")
     try:
         measured.fields["errors"] = numeric_errors(workload, built, step, device)
@@ -190,6 +202,7 @@ def _release(workload: Workload, device: str, *, context_lost: bool) -> None:
     if backend_of(workload).compiles:  # elsewhere it would only import Dynamo, which takes seconds
         torch.compiler.reset()
     gc.collect()
+    gc.freeze()  # what is left was imported or is cached: the next collection need not walk it, which takes half a second
     if not context_lost:
         _empty(device)
 

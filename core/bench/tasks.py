@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
+from core.bench import doctor
 from core.bench.failures import describe
 from core.bench.machine import look_over
 from core.bench.run import run
@@ -51,3 +52,14 @@ def look(payload: bytes, report: Report) -> bytes:
     except Exception as error:
         known = describe(error)
         raise LookError(known.kind, f"Live runs are not possible for now. {known.sentence}") from error
+
+
+def examine(payload: bytes, report: Report) -> bytes:
+    """The doctor's Examination as JSON. The worker is replaced afterwards where the CUDA context was lost."""
+    found = doctor.examine(report, where="the worker")
+    data = msgspec.json.encode(found)
+    if any(check.failure == "cuda_error" for check in found.checks):
+        from core.engine.task import LastResult  # the engine's own room is only there when the engine calls
+
+        return LastResult(data)
+    return data

@@ -16,6 +16,7 @@ from torch.profiler import ProfilerActivity, profile, record_function, schedule
 from core.analysis.spread import spread
 from core.analysis.steps import settled
 from core.bench.gpu import ClockLoop, clocks_now
+from core.bench.torch_internals import fresh_generator
 from core.store.manifest import ClockSample, Load, Protocol, Samples
 from core.trace import Tables, read_trace
 
@@ -27,6 +28,7 @@ BURST_STEPS_MIN = {"cuda": 20, "cpu": 5}
 BURST_STEPS_MAX = 200
 LOAD_S = 1.2
 REPLAYS = 50
+REPLAY_S = 0.3
 
 
 def synchronize(device: str) -> None:
@@ -108,10 +110,8 @@ def step_times(step: Step, device: str) -> Samples:
     return Samples("us", "device events around each step, no profiler", _rounded(_event_times(step, count)))
 
 
-def load(step: Step, device: str) -> Load | None:
-    """The step repeated for at least a second with the clocks read beside it; None on a CPU, whose clocks nobody tells."""
-    if device == "cpu":
-        return None
+def load(step: Step) -> Load:
+    """The step repeated on a GPU for at least a second, with the clocks read beside it."""
     times: list[float] = []
     start = time.perf_counter()
     with ClockLoop() as clocks:
@@ -130,6 +130,8 @@ def graph_replay(step: Step, device: str) -> tuple[Samples | None, str | None]:
     """
     if device == "cpu":
         return None, "CUDA graphs need a GPU."
+    if _waits_for_device(step):
+        return None, "The step waits for the GPU in its middle to read a value back, so it cannot be a CUDA graph."
     stream = torch.cuda.Stream()
     try:
         stream.wait_stream(torch.cuda.current_stream())
@@ -142,10 +144,31 @@ def graph_replay(step: Step, device: str) -> tuple[Samples | None, str | None]:
             step()
     except RuntimeError as error:
         synchronize(device)
+        fresh_generator()
         return None, f"The step cannot be captured as a CUDA graph ({str(error).splitlines()[0][:120]})."
+    graph.replay()  # the first one also uploads the graph
+    synchronize(device)
+    start = time.perf_counter()
     graph.replay()
-    values = _event_times(graph.replay, REPLAYS)
+    synchronize(device)
+    once_s = time.perf_counter() - start
+    values = _event_times(graph.replay, max(20, min(REPLAYS, int(REPLAY_S / once_s))))
     return Samples("us", "device events around each replay of the captured step", _rounded(values)), None
+
+
+def _waits_for_device(step: Step) -> bool:
+    """Whether a step synchronizes by itself: a capture would fail on it, and leave the process in the middle of one."""
+    mode = torch.cuda.get_sync_debug_mode()
+    torch.cuda.set_sync_debug_mode("error")
+    try:
+        step()
+    except RuntimeError as error:
+        if "synchronizing" not in str(error):
+            raise
+        return True
+    finally:
+        torch.cuda.set_sync_debug_mode(mode)
+    return False
 
 
 def _steps_for(step: Step, device: str) -> int:

@@ -64,6 +64,16 @@ def clear_workspaces() -> None:
         clear()
 
 
+def fresh_generator() -> None:
+    """Gives the GPU's random generator a new state: a capture that failed leaves the old one believing that it goes on."""
+    generator = torch.cuda.default_generators[torch.cuda.current_device()]
+    new = torch.Generator(device=generator.device)
+    new.manual_seed(generator.initial_seed())
+    set_state = getattr(generator, "graphsafe_set_state", None)
+    if set_state is not None:
+        set_state(new.graphsafe_get_state())
+
+
 @contextlib.contextmanager
 def cold() -> Iterator[None]:
     """Empty disk caches and no compiled code in the process, for as long as the context is open."""
@@ -71,6 +81,15 @@ def cold() -> Iterator[None]:
 
     torch.compiler.reset()
     with fresh_cache():
+        yield
+
+
+@contextlib.contextmanager
+def compiling_in_process() -> Iterator[None]:
+    """Kernels are compiled one after the other in this process: for one kernel that takes half of what the pool takes."""
+    import torch._inductor.config as inductor_config
+
+    with inductor_config.patch({"compile_threads": 1} if _has(inductor_config, "compile_threads") else {}):
         yield
 
 

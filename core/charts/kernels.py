@@ -8,15 +8,15 @@ import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.layout import base_figure
+from core.charts.layout import base_figure, source_line
 from core.charts.palette import colour, look, shorten
 
 
-def kernel_times(table: pd.DataFrame, *, dark: bool, noun: str = "launch") -> go.Figure:
+def kernel_times(table: pd.DataFrame, *, source: str, dark: bool, noun: str = "launch") -> go.Figure:
     """A bar a row of `analysis.kernels.kernel_table` (or of the operator table of a CPU run), in their order.
 
     Columns used: name, family, median_us, min_us, max_us, p25_us, p75_us, n, launches_per_step, and across where there
-    is one. `noun` is what is timed: a "launch" of a kernel, or a "call" of an operator.
+    is one. `source` says where the numbers come from, `noun` what is timed: a "launch" of a kernel, or a "call" of an operator.
     """
     figure = base_figure(dark=dark)
     rows = table.iloc[::-1]  # Plotly stacks categories from the bottom
@@ -62,6 +62,7 @@ def kernel_times(table: pd.DataFrame, *, dark: bool, noun: str = "launch") -> go
     figure.update_layout(height=96 + 48 * len(rows), bargap=0.34, showlegend=False)
     figure.update_xaxes(title=f"time of one {noun}, µs (median; whisker: middle half)", range=[0, widest * 1.18])
     figure.update_yaxes(tickvals=positions, ticktext=labels, automargin=True)
+    source_line(figure, source, dark=dark)
     return figure
 
 

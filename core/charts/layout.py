@@ -16,8 +16,8 @@ def base_figure(*, dark: bool) -> go.Figure:
     figure.update_layout(
         template="none",
         font={"family": FONT, "size": 15, "color": theme.text},
-        paper_bgcolor="rgba(0,0,0,0)",
-        plot_bgcolor="rgba(0,0,0,0)",
+        paper_bgcolor=theme.ground,  # not transparent: a downloaded picture must be readable wherever it is pasted
+        plot_bgcolor=theme.ground,
         margin={"l": 10, "r": 16, "t": 12, "b": 52},
         hoverlabel={"font": {"family": FONT, "size": 14}, "align": "left", "namelength": -1},
         hovermode="closest",
@@ -26,3 +26,21 @@ def base_figure(*, dark: bool) -> go.Figure:
     figure.update_xaxes(gridcolor=theme.grid, zeroline=False, ticks="outside", tickcolor=theme.grid, automargin=True)
     figure.update_yaxes(gridcolor="rgba(0,0,0,0)", zeroline=False, ticks="", ticklabelstandoff=8)
     return figure
+
+
+def source_line(figure: go.Figure, source: str, *, dark: bool) -> None:
+    """A quiet line under a chart that says where its numbers come from: it stays in a picture that leaves the page."""
+    figure.add_annotation(
+        text=source,
+        xref="paper",
+        yref="paper",
+        x=0,
+        y=0,
+        yshift=-62,
+        xanchor="left",
+        yanchor="top",
+        showarrow=False,
+        align="left",
+        font={"size": 12, "color": look(dark).faint},
+    )
+    figure.update_layout(margin={"b": 92}, height=(figure.layout.height or 400) + 40)

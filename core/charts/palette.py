@@ -6,7 +6,10 @@ The family colours are told apart by the common kinds of colour blindness (after
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from core.roles import Role
 
 FAMILY_COLOURS: dict[str, str] = {
     "gemm": "#3b76c4",
@@ -27,6 +30,14 @@ FAMILY_COLOURS: dict[str, str] = {
     "op": "#8fa6c6",
     "annotation": "#b9c4d4",
     "launch": "#56b4e9",
+}
+#: Where one chart compares what runs do of a layer, colour tells the role instead of the kernel; a legend says so.
+_PRODUCT_TINTS = ("#1f4e8c", "#4a90d9", "#7fb8f0")
+_EXTRA_ROLE_COLOURS = {
+    "copy": FAMILY_COLOURS["copy"],
+    "fill": FAMILY_COLOURS["fill"],
+    "backward_matmul": "#6b5fb5",
+    "backward_other": "#c98a1b",
 }
 _TINTS = (0.0, 0.2, -0.14, 0.32, -0.24)
 
@@ -59,6 +70,18 @@ def colour(family: str, name: str | None = None) -> str:
         return base
     tint = _TINTS[zlib.crc32(name.encode()) % len(_TINTS)]
     return mixed(base, "#ffffff", tint) if tint >= 0 else mixed(base, "#000000", -tint)
+
+
+def role_colours(roles: Sequence[Role]) -> dict[str, str]:
+    """A colour a role, by its name: blues for the matrix products in their order, orange for the layer's other work."""
+    products = iter(_PRODUCT_TINTS * len(roles))
+    found = {}
+    for role in roles:
+        if role.name in _EXTRA_ROLE_COLOURS:
+            found[role.name] = _EXTRA_ROLE_COLOURS[role.name]
+        else:
+            found[role.name] = next(products) if role.matmul else FAMILY_COLOURS["fused"]
+    return found
 
 
 def text_on(ground: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from core.analysis.chain import Chain
@@ -42,17 +43,22 @@ def timeline(
     *,
     notes: Mapping[int, str] | None = None,
     chain: Chain | None = None,
+    gaps: pd.DataFrame | None = None,
+    gap_note: str = "",
     dark: bool,
 ) -> go.Figure:
     """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind, note].
 
     `notes` maps event rows to what else their hover says. `chain` lights up those events, dims the others and joins them
-    by a line.
+    by a line. `gaps` (as of busy.gaps) are hatched on the lane of the GPU work that ends them; `gap_note` is what their
+    hover says besides their length. Their customdata is [duration µs]: a click on them means nothing.
     """
     figure = base_figure(dark=dark)
     lit = np.isin(spans.row, chain.rows) if chain else np.ones(len(spans.row), bool)
     _add_raster(figure, spans, view, window, dimmed=chain is not None, dark=dark)
     _add_bars(figure, spans, view.rows, window, lit, notes or {}, chosen=chain is not None, dark=dark)
+    if gaps is not None:
+        _add_gaps(figure, spans, view, gaps, gap_note, window, dark=dark)
     if chain is not None:
         _add_joins(figure, spans, chain, window, dark=dark)
     unit, scale = axis_unit(window)
@@ -166,6 +172,47 @@ def _add_bars(
                 unselected={"marker": {"opacity": 1.0 if is_lit else _DIM}},
             )
         )
+
+
+def _add_gaps(
+    figure: go.Figure, spans: Spans, view: View, gaps: pd.DataFrame, note: str, window: Window, *, dark: bool
+) -> None:
+    start_ns, end_ns = gaps["start_us"].to_numpy() * 1e3, (gaps["start_us"] + gaps["dur_us"]).to_numpy() * 1e3
+    pixel_pair_ns = view.edges_ns[1] - view.edges_ns[0]
+    seen = (end_ns > view.start_ns) & (start_ns < view.end_ns) & (end_ns - start_ns >= pixel_pair_ns)
+    shown = gaps[seen]
+    if shown.empty:
+        return
+    _, scale = axis_unit(window)
+    figure.add_trace(
+        go.Bar(
+            name="gaps",
+            orientation="h",
+            base=(start_ns[seen] - window.origin_ns) / scale,
+            x=shown["dur_us"].to_numpy() * 1e3 / scale,
+            y=_lanes_of(spans, shown["row"].to_numpy(), end_ns[seen]),
+            width=0.86,
+            customdata=shown[["dur_us"]].to_numpy(),
+            marker={
+                "color": "rgba(0,0,0,0)",
+                "line": {"width": 0},
+                "pattern": {"shape": "/", "size": 7, "solidity": 0.16, "fgcolor": look(dark).faint},
+            },
+            hovertemplate=f"GPU idle %{{customdata[0]:,.1f}} µs here<br>{note}<extra></extra>",
+            selected={"marker": {"opacity": 1.0}},
+            unselected={"marker": {"opacity": 1.0}},
+        )
+    )
+
+
+def _lanes_of(spans: Spans, rows: np.ndarray, start_ns: np.ndarray) -> np.ndarray:
+    """The lanes of GPU work by its event rows and starts; a search in each lane, for the spans may be a million."""
+    found = np.full(len(rows), spans.lane_kinds.index("gpu"))
+    for lane in (index for index, kind in enumerate(spans.lane_kinds) if kind == "gpu"):
+        low, high = spans.offsets[lane], spans.offsets[lane + 1]
+        at = low + np.searchsorted(spans.start_ns[low:high], np.rint(start_ns))
+        found[spans.row[np.minimum(at, high - 1)] == rows] = lane
+    return found
 
 
 def _add_raster(figure: go.Figure, spans: Spans, view: View, window: Window, *, dimmed: bool, dark: bool) -> None:

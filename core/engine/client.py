@@ -211,7 +211,7 @@ class Link:
             if self._client is not None:
                 try:
                     self._client.close(timeout=CLOSE_TIMEOUT_S)
-                except OSError:
+                except (OSError, ValueError):  # tornado raises the latter for a stream that broke in its TLS handshake
                     # Collected as garbage it would close itself, in whatever thread, and can deadlock in dask's lock
                     self._unclosed.append(self._client)
             self._cluster = self._client = None

@@ -6,7 +6,13 @@ from core.layers.spec import Cost, Flag, Layer, Preset, Size
 
 FILES = (
     "linear",
+    "matmul_add",
     "geglu_mlp",
+    "swiglu_mlp",
+    "rms_norm",
+    "layer_norm",
+    "softmax",
+    "cross_entropy",
 )
 LAYERS: tuple[Layer, ...] = tuple(import_module(f"core.layers.{name}").LAYER for name in FILES)
 

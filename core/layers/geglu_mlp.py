@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from core.layers.spec import Cost, Flags, Layer, Preset, Size, Sizes
+from core.layers import gated
+from core.layers.spec import Flags, Layer, Preset, Sizes
 
 
 def build(sizes: Sizes, flags: Flags, dtype: Any, device: str) -> tuple[Any, tuple[Any, ...]]:
@@ -48,34 +49,21 @@ def build_liger(sizes: Sizes, flags: Flags, dtype: Any, device: str) -> tuple[An
     return module, (x,)
 
 
-def cost(sizes: Sizes, flags: Flags, element_bytes: int) -> Cost:
-    """Three GEMMs; eager writes gate, up, gelu(gate) and the product between them."""
-    rows, hidden, intermediate = sizes["batch"] * sizes["seq"], sizes["hidden"], sizes["intermediate"]
-    return Cost(
-        flops=6 * rows * hidden * intermediate,
-        weight_bytes=3 * hidden * intermediate * element_bytes,
-        input_bytes=rows * hidden * element_bytes,
-        intermediate_bytes=4 * rows * intermediate * element_bytes,
-        output_bytes=rows * hidden * element_bytes,
-    )
-
-
 LAYER = Layer(
     name="geglu_mlp",
     title="Gated MLP (GEGLU)",
     description="down(gelu(gate(x)) · up(x)): three matrix multiplications and the activation between them.",
     label="mlp",
-    sizes=(
-        Size("batch", "Batch", 64, "Sequences processed together."),
-        Size("seq", "Sequence", 128, "Tokens of each sequence."),
-        Size("hidden", "Hidden", 768, "Width of the model: columns of input and output."),
-        Size("intermediate", "Intermediate", 3072, "Width between the projections."),
-    ),
+    sizes=gated.SIZES,
     build=build,
-    cost=cost,
+    cost=gated.cost,
+    roles=gated.ROLES,
     twins={"liger": build_liger},
     presets=(
-        Preset("03_simple_mlp", "03_simple_mlp: gated MLP", backend="eager"),
-        Preset("03_kernels_mlp", "03_kernels_mlp: Liger's MLP", backend="liger"),
+        Preset("03_simple_mlp", "03_simple_mlp: gated MLP", group="article"),
+        Preset("03_kernels_mlp", "03_kernels_mlp: Liger's MLP", backend="liger", group="article"),
+        Preset("gemma-2b", "Gemma 2B: MLP", sizes={"hidden": 2048, "intermediate": 16384}, group="model"),
+        Preset("gemma-7b", "Gemma 7B: MLP", sizes={"hidden": 3072, "intermediate": 24576}, group="model"),
+        Preset("gemma-2-9b", "Gemma 2 9B: MLP", sizes={"hidden": 3584, "intermediate": 14336}, group="model"),
     ),
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from core.layers.spec import Cost, Flag, Flags, Layer, Preset, Size, Sizes
+from core.roles import Role
 
 
 def build(sizes: Sizes, flags: Flags, dtype: Any, device: str) -> tuple[Any, tuple[Any, ...]]:
@@ -19,15 +20,18 @@ def build(sizes: Sizes, flags: Flags, dtype: Any, device: str) -> tuple[Any, tup
 
 
 def cost(sizes: Sizes, flags: Flags, element_bytes: int) -> Cost:
-    """Two operations a multiply-add, one an added bias."""
+    """Two operations a multiply-add; the bias is added in the GEMM's epilogue and moves nothing of its own."""
     batch, n_in, n_out = sizes["batch"], sizes["in_features"], sizes["out_features"]
     bias = flags["bias"]
     return Cost(
-        flops=2 * batch * n_in * n_out + (batch * n_out if bias else 0),
+        flops=2 * batch * n_in * n_out,
         weight_bytes=(n_in * n_out + (n_out if bias else 0)) * element_bytes,
         input_bytes=batch * n_in * element_bytes,
         intermediate_bytes=0,
         output_bytes=batch * n_out * element_bytes,
+        moved_bytes=0,
+        fused_moved_bytes=0,
+        largest_elements=max(batch * n_in, batch * n_out, n_in * n_out),
     )
 
 
@@ -44,5 +48,19 @@ LAYER = Layer(
     flags=(Flag("bias", "Bias", True, "Add a bias vector to every output row."),),
     build=build,
     cost=cost,
-    presets=(Preset("02_linear", "02_linear: nn.Linear", backend="eager"),),
+    roles=(
+        Role(
+            "matmul", "matrix product", True, "The whole layer: the bias, where there is one, is added in its epilogue."
+        ),
+        Role("other", "other", False, "Work beside the matrix product; a lone Linear needs none."),
+    ),
+    presets=(
+        Preset("02_linear", "02_linear: nn.Linear", group="article"),
+        Preset(
+            "mlp_gate",
+            "The MLP's gate alone: 8192 × 768 → 3072",
+            sizes={"batch": 8192, "in_features": 768, "out_features": 3072},
+            flags={"bias": False},
+        ),
+    ),
 )

@@ -1,4 +1,4 @@
-"""What a layer has to say about itself: its sizes, flags, cost, presets, and how to build it.
+"""What a layer has to say about itself: its sizes, flags, roles, cost, presets, and how to build it.
 
 Both processes read this, so nothing here imports torch; `build` alone may, inside its body, in the worker.
 """
@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from core.roles import Role
+
 Sizes = Mapping[str, int]
 Flags = Mapping[str, bool]
 #: (sizes, flags, dtype, device) -> (module, inputs). The caller seeds; modules are made on the device itself.
@@ -17,7 +19,7 @@ Build = Callable[[Sizes, Flags, Any, str], tuple[Any, tuple[Any, ...]]]
 
 @dataclass(frozen=True)
 class Size:
-    """One size a person picks. `default` is the article's."""
+    """One size a person picks. `default` is the article's where it has one."""
 
     name: str
     title: str
@@ -37,10 +39,12 @@ class Flag:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one forward call must do: floating-point operations, and bytes.
+    """What one forward call must do: floating-point operations of its matrix products, and bytes.
 
-    `weight_bytes`, `input_bytes` and `output_bytes` live on the device for the whole run;
-    `intermediate_bytes` is what eager execution writes between its kernels.
+    `weight_bytes`, `input_bytes` and `output_bytes` live on the device for the whole run; `intermediate_bytes` is what
+    eager execution keeps between its kernels. `moved_bytes` is what the kernels that are no matrix products read and
+    write in eager execution, `fused_moved_bytes` the same where one kernel does all of it: the floor of a fusion.
+    `largest_elements` counts the elements of the largest tensor.
     """
 
     flops: int
@@ -48,17 +52,22 @@ class Cost:
     input_bytes: int
     intermediate_bytes: int
     output_bytes: int
+    moved_bytes: int
+    fused_moved_bytes: int
+    largest_elements: int
 
 
 @dataclass(frozen=True)
 class Preset:
-    """A named pick. `sizes` and `flags` name only what differs from the layer's defaults."""
+    """A named pick. `sizes` and `flags` name only what differs from the layer's defaults; `group` is where it is offered:
+    the article's scripts, well-known models, or a layer's own first pick."""
 
     name: str
     title: str
-    backend: str
+    backend: str = "eager"
     sizes: Sizes = field(default_factory=dict)
     flags: Flags = field(default_factory=dict)
+    group: str = "layer"
 
 
 @dataclass(frozen=True)
@@ -77,6 +86,7 @@ class Layer:
     sizes: tuple[Size, ...]
     build: Build
     cost: Callable[[Sizes, Flags, int], Cost]
+    roles: tuple[Role, ...]
     flags: tuple[Flag, ...] = ()
     twins: Mapping[str, Build] = field(default_factory=dict)
     presets: tuple[Preset, ...] = ()

@@ -11,12 +11,11 @@ from typing import Any
 import msgspec
 
 from core.analysis.spread import Spread
-from core.workload import Rates, Workload, backend_of
+from core.estimate import Estimate, Rates
+from core.workload import Workload, backend_of
 
 FORMAT = 1
 PROTOCOL = 1
-#: One compile is an anecdote: a compiled run holds this many cold ones.
-COLD_COMPILES = 3
 
 #: Bits of nvmlClocksEventReasons that hold clocks down (nvml.h).
 THROTTLE_REASONS: dict[int, str] = {
@@ -65,7 +64,11 @@ class Machine:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How the run was measured. Runs of different protocol versions are not set side by side."""
+    """How the run was measured. Runs of different protocol versions are not set side by side.
+
+    A `light` one is what hundreds of sizes can afford: one cold compile at most, its kernels compiled in the process itself
+    rather than in Inductor's pool, and no second under load.
+    """
 
     steps: int
     warmup_calls: int = 3
@@ -73,16 +76,20 @@ class Protocol:
     schedule_warmup: int = 1
     cold_compiles: int = 0
     fresh_process_compiles: int = 0
+    light: bool = False
     version: int = PROTOCOL
 
 
-def protocol_for(workload: Workload, fresh_process_compiles: int = 0) -> Protocol:
+def protocol_for(workload: Workload, fresh_process_compiles: int = 0, *, light: bool = False) -> Protocol:
     """How this code measures the workload; compiles are counted only where the backend compiles."""
-    compiles = COLD_COMPILES if backend_of(workload).compiles else 0
+    compiles = backend_of(workload).cold_compiles
+    if light:
+        compiles = min(compiles, 1)
     return Protocol(
         steps=workload.steps,
         cold_compiles=compiles,
         fresh_process_compiles=fresh_process_compiles if compiles else 0,
+        light=light,
     )
 
 
@@ -198,7 +205,7 @@ class Failure:
 @dataclass(frozen=True)
 class Manifest:
     """One run. `status` is "ok", "unsettled" (the steps never held the same kernels) or "failed". `stages_s` says how long
-    each stage of the run took, `seconds` the whole."""
+    each stage of the run took, `seconds` the whole; `predicted` is what was expected of it before it began."""
 
     id: str
     workload: Workload
@@ -221,6 +228,7 @@ class Manifest:
     errors: tuple[NumericError, ...] = ()
     compiles: tuple[Compile, ...] = ()
     sources: tuple[KernelSource, ...] = ()
+    predicted: Estimate | None = None
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
     stages_s: dict[str, float] = field(default_factory=dict)

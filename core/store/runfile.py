@@ -64,7 +64,7 @@ def read_manifest(source: Path | bytes) -> Manifest:
 
 def read_trace_bytes(source: Path | bytes) -> bytes | None:
     """The gzipped Chrome trace, None where the run failed before it had one. Raises RunFileError."""
-    with _open(source) as archive:
+    with opened(source) as archive:
         if _TRACE not in archive.namelist():
             return None
     return _member(source, _TRACE)
@@ -72,7 +72,7 @@ def read_trace_bytes(source: Path | bytes) -> bytes | None:
 
 def read_code(source: Path | bytes) -> dict[str, str]:
     """Generated sources by file name, in the order they were made. Raises RunFileError."""
-    with _open(source) as archive:
+    with opened(source) as archive:
         names = [name for name in archive.namelist() if name.startswith(_CODE)]
     return {name.removeprefix(_CODE): _member(source, name).decode("utf-8", "replace") for name in names}
 
@@ -82,7 +82,8 @@ def is_zip(source: Path) -> bool:
     return zipfile.is_zipfile(source)
 
 
-def _open(source: Path | bytes) -> zipfile.ZipFile:
+def opened(source: Path | bytes) -> zipfile.ZipFile:
+    """The zip behind a run file, to be closed by the caller. Raises RunFileError."""
     try:
         return zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
     except FileNotFoundError as error:
@@ -94,7 +95,7 @@ def _open(source: Path | bytes) -> zipfile.ZipFile:
 
 
 def _member(source: Path | bytes, name: str) -> bytes:
-    with _open(source) as archive:
+    with opened(source) as archive:
         if name not in archive.namelist():
             raise RunFileError(f"The zip holds no {name}, so it is not a FusionScope run.")
         if archive.getinfo(name).file_size > _BYTES_MAX.get(name, _CODE_BYTES_MAX):

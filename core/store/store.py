@@ -1,66 +1,92 @@
-"""The store: the user's own runs, and under them the shipped recordings as a read-only layer.
+"""The store: the user's own runs and uploads, and under them the shipped recordings as a read-only layer.
 
-A run is found by its workload first, then the best of several is chosen by device and age. The index is a
-memory of manifests that were read; it is rebuilt from the files whenever they change.
+A run is found by its workload first, then the best of several is chosen by device and age. All of that works from the
+heads that the index holds; a run file is opened only when its run is shown.
 """
 
 from __future__ import annotations
 
-import hashlib
 import logging
 import os
-import stat
-import threading
+import shutil
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from core.store import runfile
-from core.store.manifest import PROTOCOL, Device, Manifest
+from core.store import runfile, uploads
+from core.store.entry import Entry
+from core.store.files import safe_name, stamp_of, write_whole
+from core.store.head import head_of
+from core.store.index import Index, Snapshot
+from core.store.manifest import PROTOCOL, Device
 from core.trace import Tables, TraceError, open_tables, read_trace, write_tables
-from core.workload import Workload, WorkloadError, make, to_fields
+from core.workload import Workload
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "recordings"
-#: The web process reads runs itself: they are a few steps long. Anything larger is not one of ours.
-_TRACE_BYTES_MAX = 100_000_000
+#: The web process reads runs itself: they are a few steps long, of 4 MB at most. Anything larger is not one of ours.
+_TRACE_BYTES_MAX = 30_000_000
 #: About what a run needs on the disk.
 _RUN_BYTES = 100_000
 log = logging.getLogger("fusionscope")
 
 
-@dataclass(frozen=True)
-class Entry:
-    """One run in the store. `recorded` says that it was shipped rather than made on this machine; `stamp` changes with
-    the file."""
+class StoreError(ValueError):
+    """What the store will not do; the text is one sentence."""
 
-    path: Path
-    manifest: Manifest
-    recorded: bool
-    stamp: str = ""
+
+@dataclass(frozen=True)
+class Deletion:
+    """What became of runs that were to be deleted, by id: those gone, and why the others are still there."""
+
+    deleted: tuple[str, ...]
+    left: dict[str, str]
 
 
 @dataclass
 class Store:
-    """Runs in `home`/runs, tables in `home`/tables, recordings read-only. Safe for several threads."""
+    """Own runs in `home`/runs, uploaded ones in `home`/uploads, a mark for each kept run in `home`/kept, tables in
+    `home`/tables; recordings read-only. Safe for several threads, and for several servers on one home."""
 
     home: Path
     recordings: Path = RECORDINGS
-    _known: dict[Path, tuple[str, Entry | None]] = field(default_factory=dict, repr=False)
-    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
+    _index: Index = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._index = Index(
+            file=self.home / "index.json",
+            folders=(
+                ("live", self.home / "runs"),
+                ("recorded", self.recordings),
+                ("uploaded", self.home / "uploads"),
+            ),
+            kept=self.home / "kept",
+        )
+
+    def snapshot(self) -> Snapshot:
+        """All runs as they are now; the same object while nothing changed."""
+        return self._index.snapshot()
 
     def entries(self) -> tuple[Entry, ...]:
-        """Every readable run, newest first. Files that are not runs are passed over; see `unreadable`."""
-        found = [entry for _, entry in self._scan().values() if entry]
-        return tuple(sorted(found, key=lambda entry: entry.manifest.created, reverse=True))
+        """Every readable run, newest first. Files that are not runs are passed over; see `problems`."""
+        return self.snapshot().entries
 
     def unreadable(self) -> tuple[Path, ...]:
         """Files that carry a run's name and could not be read."""
-        return tuple(path for path, (_, entry) in self._scan().items() if entry is None)
+        return tuple(self.problems())
+
+    def problems(self) -> dict[Path, str]:
+        """Why each of the unreadable files is none of the runs, in one sentence."""
+        return self.snapshot().problems
 
     def get(self, run_id: str) -> Entry | None:
         """The run of that id, None where there is none."""
-        return next((entry for entry in self.entries() if entry.manifest.id == run_id), None)
+        found = self.snapshot().by_id.get(run_id)
+        return found[0] if found else None
+
+    def of(self, workload: Workload) -> tuple[Entry, ...]:
+        """Every run of this very workload, newest first, failed ones too."""
+        return self.snapshot().by_workload.get(workload, ())
 
     def check_writable(self, folder: Path | None = None) -> None:
         """Raises OSError where a run could not be kept, before it is measured."""
@@ -75,39 +101,93 @@ class Store:
         Failed, throttled and unsettled runs are never among them.
         """
         fitting = [
-            entry
-            for entry in self.entries()
-            if entry.manifest.workload == workload
-            and entry.manifest.answers
-            and entry.manifest.protocol.version == PROTOCOL
+            entry for entry in self.of(workload) if entry.head.answers and entry.head.protocol_version == PROTOCOL
         ]
         return tuple(sorted(fitting, key=lambda entry: _rank(entry, device)))  # and the newest first, as they come
 
     def nearest(self, workload: Workload, *, limit: int = 3) -> tuple[Entry, ...]:
-        """Runs most like the workload, the most alike first: same layer, then same backend, then close sizes."""
-        candidates = [entry for entry in self.entries() if entry.manifest.answers]
-        ordered = sorted(candidates, key=lambda entry: _distance(entry.manifest.workload, workload))
-        return tuple({entry.manifest.workload: entry for entry in reversed(ordered)}.values())[::-1][:limit]
+        """Runs most like the workload, the most alike first: same layer, then same backend, then close sizes; the newest
+        one of each workload."""
+        newest = [
+            next((entry for entry in found if entry.head.answers), None)
+            for found in self.snapshot().by_workload.values()
+        ]
+        candidates = [entry for entry in newest if entry is not None]
+        return tuple(sorted(candidates, key=lambda entry: _distance(entry.head.workload, workload))[:limit])
 
     def add(self, data: bytes, folder: Path | None = None) -> Entry:
         """Keeps a run file among the user's own, or in `folder`; an existing one is never overwritten.
 
         Raises runfile.RunFileError for what is not a run.
         """
-        manifest = runfile.read_manifest(data)
+        head = head_of(runfile.read_manifest(data))
         folder = folder or self.home / "runs"
         folder.mkdir(parents=True, exist_ok=True)
-        path = folder / f"{safe_name(manifest.id)}{runfile.SUFFIX}"
+        path = _path_for(head.id, folder)
         if not path.exists():
             write_whole(path, data)
-        return Entry(path, manifest, recorded=False, stamp=_stamp(path) or "")
+        self._index.changed()
+        return Entry(path, head, "live", stamp_of(path) or "")
+
+    def upload(self, data: bytes) -> Entry:
+        """Keeps a run file that was measured elsewhere; the entry that is already there where its id is known.
+
+        Raises runfile.RunFileError, one sentence, for what is no run that can be shown here, and OSError for a full disk.
+        """
+        head = head_of(uploads.checked(data, trace_bytes_max=_TRACE_BYTES_MAX))
+        known = self.get(head.id)
+        if known is not None:
+            return known
+        folder = self.home / "uploads"
+        folder.mkdir(parents=True, exist_ok=True)
+        path = _path_for(head.id, folder)
+        write_whole(path, data)  # what may lie there is no readable run
+        self._index.changed()
+        return Entry(path, head, "uploaded", stamp_of(path) or "")
+
+    def keep(self, run_id: str, on: bool) -> None:
+        """Keeps a run from being deleted, or releases it. Raises StoreError where there is nothing to keep."""
+        found = self.snapshot().by_id.get(run_id, ())
+        if not found:
+            raise StoreError(f"The run {run_id[:80]} is not here any more; reload the page.")
+        if all(entry.recorded for entry in found):
+            raise StoreError("Shipped recordings need no keeping: they cannot be deleted.")
+        mark = self.home / "kept" / safe_name(run_id)
+        if on:
+            mark.parent.mkdir(parents=True, exist_ok=True)
+            mark.touch()
+        else:
+            mark.unlink(missing_ok=True)
+        self._index.changed()
+
+    def delete(self, run_ids: Iterable[str]) -> Deletion:
+        """Removes own and uploaded runs with their tables; recordings and kept runs stay, and are named with the reason."""
+        by_id = self.snapshot().by_id
+        deleted: list[str] = []
+        left: dict[str, str] = {}
+        for run_id in dict.fromkeys(run_ids):
+            found = by_id.get(run_id, ())
+            stays = [entry.stays_why for entry in found if entry.stays_why] if found else ["It was gone already."]
+            removable = [entry for entry in found if not entry.stays_why]
+            try:
+                for entry in removable:
+                    entry.path.unlink(missing_ok=True)
+                    shutil.rmtree(self._tables_folder(entry), ignore_errors=True)
+            except OSError as error:
+                stays.append(f"The disk refused: {error.strerror}.")
+            if stays:
+                left[run_id] = stays[0]
+            else:
+                deleted.append(run_id)
+        self._index.changed()
+        return Deletion(tuple(deleted), left)
 
     def tables(self, entry: Entry) -> Tables | None:
         """The run's events as memory-mapped tables, made at the first look; None where the run has no trace.
 
         Raises TraceError where the trace inside cannot be read.
         """
-        folder = self.home / "tables" / f"{safe_name(entry.manifest.id)}-{entry.stamp}"
+        folder = self._tables_folder(entry)
         try:
             return open_tables(folder)
         except TraceError:
@@ -119,21 +199,11 @@ class Store:
             write_tables(tables, folder)
             return open_tables(folder)
         except OSError:  # a full or read-only disk: the tables then live in memory, and are made anew the next time
-            log.warning("the tables of %s cannot be kept", entry.manifest.id, exc_info=True)
+            log.warning("the tables of %s cannot be kept", entry.head.id, exc_info=True)
             return tables
 
-    def _scan(self) -> dict[Path, tuple[str, Entry | None]]:
-        with self._lock:
-            seen: dict[Path, tuple[str, Entry | None]] = {}
-            for folder, recorded in ((self.home / "runs", False), (self.recordings, True)):
-                for path in _run_files(folder):
-                    stamp = _stamp(path)
-                    if stamp is None:
-                        continue
-                    known = self._known.get(path)
-                    seen[path] = known if known and known[0] == stamp else (stamp, _read(path, recorded, stamp))
-            self._known = seen
-            return dict(seen)
+    def _tables_folder(self, entry: Entry) -> Path:
+        return self.home / "tables" / f"{safe_name(entry.head.id)}-{entry.stamp}"
 
 
 def default_home() -> Path:
@@ -141,50 +211,14 @@ def default_home() -> Path:
     return Path(os.environ.get("FUSIONSCOPE_HOME") or ROOT / ".fusionscope")
 
 
-def write_whole(path: Path, data: bytes) -> None:
-    """Writes a file so that nobody ever sees half of it."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}.part")
-    try:
-        part.write_bytes(data)
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
-
-
-def safe_name(run_id: str) -> str:
-    """A run's id as a file name of its own; ids come from manifests, which may be a stranger's."""
-    plain = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in run_id)[:100]
-    return plain if plain == run_id else f"{plain}-{hashlib.sha256(run_id.encode()).hexdigest()[:12]}"
-
-
-def _run_files(folder: Path) -> Iterable[Path]:
-    return sorted(folder.glob(f"*{runfile.SUFFIX}")) if folder.is_dir() else ()
-
-
-def _stamp(path: Path) -> str | None:
-    """What changes with the file; None for what is gone or no file at all (a pipe would block whoever opens it)."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return f"{found.st_size}-{found.st_mtime_ns}" if stat.S_ISREG(found.st_mode) else None
-
-
-def _read(path: Path, recorded: bool, stamp: str) -> Entry | None:
-    """The run in a file, None where it is damaged or of a layer or backend that this version does not have."""
-    try:
-        manifest = runfile.read_manifest(path)
-        known = make(to_fields(manifest.workload)) == manifest.workload
-    except (runfile.RunFileError, WorkloadError):
-        return None
-    return Entry(path, manifest, recorded, stamp) if known else None
+def _path_for(run_id: str, folder: Path) -> Path:
+    return folder / f"{safe_name(run_id)}{runfile.SUFFIX}"
 
 
 def _rank(entry: Entry, device: Device | None) -> tuple[bool, bool]:
-    manifest = entry.manifest
-    same_device = device is not None and manifest.device.name == device.name
-    return (not same_device, manifest.device.kind != "gpu")
+    found = entry.head.device
+    same_device = device is not None and found.name == device.name
+    return (not same_device, found.kind != "gpu")
 
 
 def _distance(a: Workload, b: Workload) -> tuple[bool, bool, bool, bool, float, bool]:

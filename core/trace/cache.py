@@ -11,7 +11,7 @@ import pyarrow as pa
 from core.trace.errors import TablesError
 from core.trace.tables import Tables
 
-FORMAT = 1
+FORMAT = 2
 _FILE, _CHECKSUM = "tables.arrow", "tables.crc32"
 _META, _TRACKS = b"fusionscope.meta", b"fusionscope.tracks"
 

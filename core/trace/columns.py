@@ -1,7 +1,9 @@
 """The columns of the tables, from decoded events: codes, tracks, and what only GPU work has."""
 
+from collections.abc import Iterable
 from typing import Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
@@ -67,6 +69,43 @@ def gpu_columns(events: list[Event], is_gpu: np.ndarray, is_kernel: np.ndarray) 
         name: pa.array(values, types[name]) if name in types else pa.array(values, pa.string()).dictionary_encode()
         for name, values in columns.items()
     }
+
+
+_inputs = msgspec.json.Decoder(list[list[int | list[int]]])
+
+
+def input_columns(events: list[Event], is_op: np.ndarray) -> dict[str, pa.Array]:
+    """input_dims and input_strides of operators as texts, "[8192, 768] [768, 3072]", one bracket an argument.
+
+    What is no tensor is []; a list of tensors is a bracket of brackets. NULL where the trace has none, or nonsense.
+    """
+    args = [event.args if wanted else None for event, wanted in zip(events, is_op.tolist(), strict=True)]
+    return {
+        "input_dims": _coded_inputs((one.input_dims or one.input_dims_old) if one else None for one in args),
+        "input_strides": _coded_inputs(one.input_strides if one else None for one in args),
+    }
+
+
+def _coded_inputs(raw: Iterable[msgspec.Raw | None]) -> pa.Array:
+    known: dict[bytes, int] = {b"": -1}
+    texts: dict[str, int] = {}
+    codes = []
+    for one in raw:
+        written = bytes(one) if one else b""
+        code = known.get(written)
+        if code is None:
+            text = _inputs_text(written)
+            code = known[written] = -1 if text is None else texts.setdefault(text, len(texts))
+        codes.append(code)
+    found = np.array(codes, np.int32)
+    return pa.DictionaryArray.from_arrays(pa.array(found, mask=found < 0), pa.array(list(texts), pa.string()))
+
+
+def _inputs_text(written: bytes) -> str | None:
+    try:
+        return " ".join(map(str, _inputs.decode(written))) or None
+    except msgspec.DecodeError:
+        return None
 
 
 def _extent(value: Any) -> str | None:

@@ -13,10 +13,11 @@ import msgspec
 from core.trace.errors import TraceError
 
 # Values are typed Any on purpose: a number written as a string, or a grid that is a text, must not cost the fast path.
+_NO_TEXT = msgspec.Raw(b"")
 
 
 class Args(msgspec.Struct, gc=False):
-    """The arguments of an event that the tables need."""
+    """The arguments of an event that the tables need. Shapes and strides stay JSON text: few differ, so few are parsed."""
 
     correlation: Any = None
     stream: Any = None
@@ -27,6 +28,9 @@ class Args(msgspec.Struct, gc=False):
     shared_memory: Any = msgspec.field(default=None, name="shared memory")
     name: Any = None
     labels: Any = None
+    input_dims: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Dims")
+    input_dims_old: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input dims")
+    input_strides: msgspec.Raw = msgspec.field(default=_NO_TEXT, name="Input Strides")
 
 
 class Event(msgspec.Struct, gc=False):
@@ -67,6 +71,7 @@ class _RawEvents(msgspec.Struct):
 
 _ESCAPE = re.compile(r'\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})|\\')
 _ARGS_KEYS = {field.encode_name: field.name for field in msgspec.structs.fields(Args)}
+_RAW_KEYS = {field.encode_name for field in msgspec.structs.fields(Args) if field.type is msgspec.Raw}
 
 
 def decode(content: bytes) -> Document:
@@ -160,11 +165,16 @@ def _event(entry: Any) -> Event:
     if not isinstance(entry, dict):
         return Event()
     raw = entry.get("args")
-    args = (
-        Args(**{_ARGS_KEYS[key]: raw[key] for key in _ARGS_KEYS.keys() & raw.keys()}) if isinstance(raw, dict) else None
-    )
+    args = None
+    if isinstance(raw, dict):
+        values = {key: raw[key] for key in _ARGS_KEYS.keys() & raw.keys()}
+        args = Args(**{_ARGS_KEYS[key]: _json(one) if key in _RAW_KEYS else one for key, one in values.items()})
     fields = {key: entry.get(key) for key in ("ph", "name", "cat", "ts", "dur", "pid", "tid")}
     return Event(**fields, args=args)
+
+
+def _json(value: Any) -> msgspec.Raw:
+    return msgspec.Raw(json.dumps(value, default=str).encode())
 
 
 def _plain(value: Any) -> Any:

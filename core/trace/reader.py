@@ -112,6 +112,7 @@ def _tables(document: Document, source: np.ndarray, absolute_ns: np.ndarray, n_w
             "parent": columns.optional(np.where(on_cpu, nest.parent, -1)),
             "correlation": correlation,
             **columns.gpu_columns(events, is_gpu, is_kind["kernel"]),
+            **columns.input_columns(events, is_kind["op"]),
             "step": columns.optional(step),
             "launch": columns.optional(launch),
             "op": columns.optional(op),

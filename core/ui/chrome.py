@@ -32,6 +32,8 @@ def set_up(title: str) -> None:
     with st.sidebar:
         st.page_link("app.py", label="Home", icon=":material/home:")
         st.page_link("pages/1_Explore.py", label="Explore", icon=":material/search:")
+        st.page_link("pages/2_Runs.py", label="Runs", icon=":material/list:")
+        st.page_link("pages/3_Doctor.py", label="Doctor", icon=":material/stethoscope:")
         st.divider()
 
 

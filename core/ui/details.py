@@ -5,15 +5,18 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
+from core.analysis.headline import headline
+from core.analysis.prediction import predictions
 from core.glossary import explain
+from core.store.entry import Entry
 from core.store.manifest import Device, Manifest
-from core.store.store import Entry
-from core.ui import words
+from core.ui import session, words
 
 
 def show(entry: Entry) -> None:
     """Device, versions, protocol, clocks, errors and notes: everything a number on this page can be followed to."""
     manifest = entry.manifest
+    st.subheader("Details", anchor="details", help="Everything that a number on this page can be followed to.")
     left, right = st.columns(2)
     with left:
         st.markdown("**Device and versions**")
@@ -42,14 +45,19 @@ def show(entry: Entry) -> None:
             "Other processes": _others(manifest),
             "Whole run": f"{manifest.seconds:.1f} s",
         })  # fmt: skip
+    _predictions(entry)
     if manifest.errors:
         st.markdown("**Against the same layer in eager fp32**", help=explain("numeric error"))
         st.dataframe(
             pd.DataFrame([{"Tensor": e.of, "‖out − ref‖ / ‖ref‖": e.relative, "Largest difference": e.largest,
                            "Finite": e.finite} for e in manifest.errors]),
             hide_index=True, placeholder=words.UNKNOWN, key="errors-table",
-            column_config={"‖out − ref‖ / ‖ref‖": st.column_config.NumberColumn(format="%.3g"),
-                           "Largest difference": st.column_config.NumberColumn(format="%.3g")},
+            column_config={
+                "Tensor": st.column_config.TextColumn(help="What was compared: the output, or a gradient."),
+                "‖out − ref‖ / ‖ref‖": st.column_config.NumberColumn(format="%.3g", help=explain("numeric error")),
+                "Largest difference": st.column_config.NumberColumn(format="%.3g", help="Of any one element, absolute."),
+                "Finite": st.column_config.CheckboxColumn(help="Whether no element is NaN or infinite."),
+            },
         )  # fmt: skip
     for note in manifest.notes:
         st.caption(words.plain(note))
@@ -66,6 +74,55 @@ def show(entry: Entry) -> None:
         icon=":material/download:",
         help="One zip: the manifest, the Chrome trace (opens in Perfetto) and the generated code.",
     )
+
+
+def _predictions(entry: Entry) -> None:
+    """What was predicted before the run beside what came, each with how many times it came."""
+    manifest = entry.manifest
+    if manifest.predicted is None:
+        return
+    work = _work(entry)
+    found = predictions(
+        work_us=manifest.predicted.work_us,
+        peak_bytes=manifest.predicted.peak_bytes,
+        seconds=manifest.predicted.seconds,
+        compile_s=manifest.predicted.compile_s,
+        measured_work_us=work,
+        measured_peak_bytes=manifest.peak_memory_bytes,
+        measured_seconds=manifest.seconds,
+        measured_compile_s=sum(one.first_call_s for one in manifest.compiles) if manifest.compiles else None,
+    )
+    show_as = {
+        "us": words.time,
+        "bytes": lambda value: words.memory(None if value is None else int(value)),
+        "s": _seconds,
+    }
+    st.markdown("**Predicted before the run**", help=explain("prediction"))
+    st.dataframe(
+        pd.DataFrame([{"What": one.what, "Predicted": show_as[one.unit](one.predicted),
+                       "Measured": show_as[one.unit](one.measured), "Came": one.factor} for one in found]),
+        hide_index=True, placeholder=words.UNKNOWN, key="prediction-table",
+        column_config={
+            "What": st.column_config.TextColumn(help="What was predicted."),
+            "Predicted": st.column_config.TextColumn(help=explain("prediction")),
+            "Measured": st.column_config.TextColumn(help="What came; work is the median busy time of a step, or the whole "
+                                                    "step of a CPU run."),
+            "Came": st.column_config.NumberColumn(format="%.2f times", help="Measured over predicted."),
+        },
+    )  # fmt: skip
+
+
+def _work(entry: Entry) -> float | None:
+    """What the device took for a step's work: its busy time on a GPU, the step itself on a CPU."""
+    if entry.head.device.kind == "cpu":
+        return entry.head.step_us.median if entry.head.step_us else None
+    tables = session.tables(entry)
+    busy = headline(tables, None).gpu_busy_us if tables is not None else None
+    return busy.median if busy else None
+
+
+def _seconds(value: float | None) -> str:
+    return words.UNKNOWN if value is None else f"{value:.1f} s"
 
 
 def _missing(name: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -11,8 +11,10 @@ from core.workload import Workload, to_fields
 
 _WRITTEN = "link:written"
 _STEP = "step"
+_FOCUS = "focus"
+_VIEW = (_STEP, _FOCUS)
 #: What a link may carry beside a workload's fields.
-EXTRAS = ("run", _STEP)
+EXTRAS = ("run", *_VIEW)
 
 
 def read() -> dict[str, str]:
@@ -22,7 +24,7 @@ def read() -> dict[str, str]:
 
 def arrived() -> bool:
     """Whether the link is new: the first run of this visit, or a link followed inside the page."""
-    return st.session_state.get(_WRITTEN) != _without_step(read())
+    return st.session_state.get(_WRITTEN) != _state(read())
 
 
 def last() -> dict[str, str]:
@@ -31,17 +33,28 @@ def last() -> dict[str, str]:
 
 
 def write(fields: Mapping[str, Any], *, run: str | None) -> None:
-    """Puts the workload and its run into the address bar; the step stays as it is."""
+    """Puts the workload and its runs (their ids by commas) into the address bar; what is looked at of them stays."""
     now = read()
     wanted = {name: _text(value) for name, value in fields.items()} | ({"run": run} if run else {})
-    if _without_step(now) != wanted:
-        st.query_params.from_dict(wanted | ({_STEP: now[_STEP]} if _STEP in now else {}))
+    if _state(now) != wanted:
+        st.query_params.from_dict(wanted | {name: now[name] for name in _VIEW if name in now})
     st.session_state[_WRITTEN] = wanted
 
 
 def step() -> str | None:
     """The step the link asks for: counted from 1, or "all"; unchecked."""
     return read().get(_STEP)
+
+
+def focus() -> str | None:
+    """The backend the link looks into, of those it stacks; unchecked."""
+    return read().get(_FOCUS)
+
+
+def write_focus(backend: str) -> None:
+    """Puts the backend that is looked into into the address bar."""
+    if focus() != backend:
+        st.query_params[_FOCUS] = backend
 
 
 def write_step(chosen: str) -> None:
@@ -56,8 +69,14 @@ def to_run(workload: Workload, run: str | None = None) -> dict[str, str]:
     return {**fields, **({"run": run} if run else {})}
 
 
-def _without_step(query: Mapping[str, str]) -> dict[str, str]:
-    return {name: value for name, value in query.items() if name != _STEP}
+def to_stack(workload: Workload, backends: Sequence[str]) -> dict[str, str]:
+    """The query of a link to a workload on several backends at once."""
+    return {**to_run(workload), "backend": ",".join(backends)}
+
+
+def _state(query: Mapping[str, str]) -> dict[str, str]:
+    """What is shown; not which part of it is looked at, which widgets keep by themselves."""
+    return {name: value for name, value in query.items() if name not in _VIEW}
 
 
 def _text(value: Any) -> str:

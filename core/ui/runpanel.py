@@ -1,97 +1,100 @@
-"""The run panel: what a live run would cost, the button, progress with cancel, and what became of it."""
+"""The run panel: what live runs would cost, the button, progress with cancel, and what became of them."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import streamlit as st
 
+from core.estimate import Estimate, check_fits, estimate, warning
+from core.glossary import explain
 from core.shipped import FRESH_PROCESS_COMPILES
 from core.store import runfile
 from core.store.manifest import Machine, protocol_for
 from core.ui import link, session, words
-from core.workload import Workload, WorkloadError, backend_of, check_fits, estimate
+from core.workload import Workload, WorkloadError, backend_of
 
-_JOB = "run:job"
+_JOBS = "run:jobs"
+_SEEN = "run:seen"
 _PROBLEM = "run:problem"
 _ASK_ABOVE_S = 60.0
 _POLL_S = 0.4
 
 
-def running_job() -> Any:
-    """This visit's job, None where it has none."""
-    job_id = st.session_state.get(_JOB)
-    engine = session.engine()
-    return engine.job(job_id) if job_id and engine is not None else None
-
-
-def _adopt(workload: Workload) -> None:
-    """Takes up a live job of the same workload: the visitor has reloaded the page, or another one asked for it."""
-    if session.engine() is not None and running_job() is None:
-        for job in session.engine().jobs():
-            if job.state in ("queued", "running") and job.key.startswith(f"run:{workload.key}:"):
-                st.session_state[_JOB] = job.id
-
-
-def show(workload: Workload, *, answered: bool, live: bool) -> None:
-    """The panel for a workload. `answered` says that a run of it is on screen already, `live` that it was made here."""
-    _adopt(workload)
-    job = running_job()
-    if job is not None and job.state in ("queued", "running"):
+def show(chosen: Sequence[Workload], missing: Sequence[Workload], *, live: bool) -> None:
+    """The panel for the picked workloads. `missing` are those without an answer on screen, `live` says that the others
+    were made here."""
+    _adopt(chosen)
+    jobs = _jobs()
+    if any(job.state in ("queued", "running") for job in jobs):
         _progress()
         return
-    if job is not None:
-        if job.key.startswith(f"run:{workload.key}:"):
-            _ended(job)
-        else:
+    for job in jobs:
+        mine = next((one for one in chosen if job.key.startswith(f"run:{one.key}:")), None)
+        if mine is None:
             _ended_elsewhere(job)
+        else:
+            _ended(job, mine)
     if st.session_state.get(_PROBLEM):
         st.error(words.plain(st.session_state[_PROBLEM]), icon=":material/error:")
     if session.engine() is None:
-        if not answered:
+        if missing:
             st.caption(words.plain(session.machine_problem() or "Live runs are not possible here."))
         return
     machine = session.machine()
     if machine is None:
         session.wait_for_machine("Live runs: the worker is starting (it imports torch and looks at this machine) ...")
         return
-    _offer(workload, machine, answered=answered, live=live)
+    _offer(missing or chosen, machine, answered=not missing, live=live)
 
 
-def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) -> None:
-    gap = machine.gaps.get(workload.backend)
-    if gap is not None:
-        st.caption(gap)
+def _jobs() -> list[Any]:
+    """This visit's jobs, in the order in which they were asked for."""
+    engine = session.engine()
+    if engine is None:
+        return []
+    return [job for job in (engine.job(one) for one in st.session_state.get(_JOBS, [])) if job is not None]
+
+
+def _adopt(chosen: Sequence[Workload]) -> None:
+    """Takes up live jobs of the same workloads: the visitor has reloaded the page, or another one asked for them."""
+    if session.engine() is None:
         return
-    try:
-        # Against all of the device's memory: how much is free changes, and the worker looks again.
-        whole = replace(machine.rates, free_memory_bytes=machine.device.memory_bytes)
-        check_fits(workload, whole, f"{machine.short} in all")
-    except WorkloadError as problem:
-        st.warning(words.plain(problem), icon=":material/memory:")
+    known = st.session_state.setdefault(_JOBS, [])
+    for job in session.engine().jobs():
+        same = any(job.key.startswith(f"run:{one.key}:") for one in chosen)
+        if same and job.state in ("queued", "running") and job.id not in known:
+            known.append(job.id)
+
+
+def _offer(workloads: Sequence[Workload], machine: Machine, *, answered: bool, live: bool) -> None:
+    """The button for every workload that can run here; a sentence for each that cannot."""
+    can_run = [one for one in workloads if _can_run(one, machine)]
+    if not can_run:
         return
-    may_be_fresh = backend_of(workload).compiles
-    fresh = FRESH_PROCESS_COMPILES if may_be_fresh and st.session_state.get("run:fresh") else 0
-    likely = estimate(workload, machine.rates, fresh_processes=fresh)
-    seconds = likely.seconds or 0.0
-    compiling = f", {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
-    cost = f"{_duration(seconds)}{compiling}, and {words.memory(likely.memory_bytes)} (estimated)"
-    verb = "Run again" if live else "Run live"
-    if seconds > session.RUN_TIMEOUT_S:
+    compiling = any(backend_of(one).compiles for one in can_run)
+    fresh = FRESH_PROCESS_COMPILES if compiling and st.session_state.get("run:fresh") else 0
+    likely = [estimate(one, machine.rates, fresh_processes=fresh if backend_of(one).compiles else 0) for one in can_run]
+    seconds = [one.seconds or 0.0 for one in likely]
+    if max(seconds) > session.RUN_TIMEOUT_S:
         st.warning(
-            f"This would take about {_duration(seconds)}, more than the {_duration(session.RUN_TIMEOUT_S)} that a run may "
-            "take; choose smaller sizes or fewer steps.",
+            f"This would take about {_duration(max(seconds))}, more than the {_duration(session.RUN_TIMEOUT_S)} that a run "
+            "may take; choose smaller sizes or fewer steps.",
             icon=":material/timer:",
         )
         return
-    long_on_cpu = machine.device.kind == "cpu" and seconds > _ASK_ABOVE_S
+    for sentence in dict.fromkeys(told for one in can_run if (told := warning(one)) is not None):
+        st.warning(sentence, icon=":material/warning:")
+    verb = "Run again" if live and answered else "Run live"
+    count = f" ({len(can_run)} runs)" if len(can_run) > 1 else ""
     with st.container(horizontal=True, vertical_alignment="center"):
         sure = True
-        if long_on_cpu:
-            sure = st.checkbox(f"Yes, use {_duration(seconds)} of this CPU", key="run:sure")
-        if may_be_fresh:
+        if machine.device.kind == "cpu" and sum(seconds) > _ASK_ABOVE_S:
+            sure = st.checkbox(f"Yes, use {_duration(sum(seconds))} of this CPU", key="run:sure")
+        if compiling:
             st.checkbox(
                 "and in fresh processes",
                 key="run:fresh",
@@ -99,22 +102,46 @@ def _offer(workload: Workload, machine: Machine, *, answered: bool, live: bool) 
                 "slower, and often a different kernel.",
             )
         st.button(
-            f"{verb} on {machine.short}",
+            f"{verb} on {machine.short}{count}",
             type="secondary" if answered else "primary",
             icon=":material/play_arrow:",
             disabled=not sure,
             key="run:start",
             on_click=_start,
-            args=(workload, fresh),
-            help=f"{machine.device.name}. The estimate rests on a matrix product timed on this machine.",
+            args=(can_run, fresh),
+            help=f"{machine.device.name}. The prediction rests on a matrix product and a copy timed on this machine.",
         )
-        st.caption(f"{words.device(machine.device)}: {cost}")
+        st.caption(f"{words.device(machine.device)}, predicted: {_cost(likely)}", help=explain("prediction"))
 
 
-def _start(workload: Workload, fresh: int) -> None:
-    st.session_state.pop("run:shown", None)
+def _can_run(workload: Workload, machine: Machine) -> bool:
+    gap = machine.gaps.get(workload.backend)
+    if gap is not None:
+        st.caption(gap)
+        return False
     try:
-        st.session_state[_JOB] = session.submit_run(workload, protocol_for(workload, fresh))
+        # Against all of the device's memory: how much is free changes, and the worker looks again.
+        whole = replace(machine.rates, free_memory_bytes=machine.device.memory_bytes)
+        check_fits(workload, whole, f"{machine.short} in all")
+    except WorkloadError as problem:
+        st.warning(words.plain(problem), icon=":material/memory:")
+        return False
+    return True
+
+
+def _cost(likely: Sequence[Estimate]) -> str:
+    compile_s = sum(one.compile_s or 0.0 for one in likely)
+    work = words.time(max(one.work_us or 0.0 for one in likely))
+    memory = words.memory(max(one.memory_bytes for one in likely))
+    compiling = f", {_duration(compile_s)} of it compiling" if compile_s else ""
+    return (
+        f"{_duration(sum(one.seconds or 0.0 for one in likely))}{compiling}; at most {work} of work a step and {memory}"
+    )
+
+
+def _start(workloads: Sequence[Workload], fresh: int) -> None:
+    try:
+        st.session_state[_JOBS] = [session.submit_run(one, protocol_for(one, fresh)) for one in workloads]
         st.session_state.pop(_PROBLEM, None)
     except OSError as error:
         folder = error.filename or session.store().home
@@ -123,37 +150,44 @@ def _start(workload: Workload, fresh: int) -> None:
 
 @st.fragment(run_every=_POLL_S)
 def _progress() -> None:
-    job = running_job()
-    if job is None or job.state not in ("queued", "running"):
+    jobs = _jobs()
+    if not any(job.state in ("queued", "running") for job in jobs):
         st.rerun(scope="app")
     with st.container(border=True):
-        if job.state == "queued" and job.ahead:
-            st.progress(0.0, text=f"Waiting: {job.ahead} run(s) ahead on this device")
-        else:
-            share = min(job.done / job.total, 1.0) if job.total else 0.0
-            since = f" · {time.time() - job.started_s:.0f} s" if job.started_s else ""
-            st.progress(share, text=f"{job.title}: {job.text or 'starting'}{since}")
-        st.button("Cancel", key="run:cancel", icon=":material/close:", on_click=_cancel, args=(job.id,))
+        for job in jobs:
+            if job.state == "queued":
+                ahead = f"waiting, {job.ahead} run(s) ahead on this device" if job.ahead else "starting"
+                st.progress(0.0, text=f"{job.title}: {ahead}")
+            elif job.state == "running":
+                share = min(job.done / job.total, 1.0) if job.total else 0.0
+                since = f" · {time.time() - job.started_s:.0f} s" if job.started_s else ""
+                st.progress(share, text=f"{job.title}: {job.text or 'starting'}{since}")
+            else:
+                st.progress(1.0, text=f"{job.title}: {job.state}")
+        st.button("Cancel", key="run:cancel", icon=":material/close:", on_click=_cancel)
 
 
-def _cancel(job_id: str) -> None:
-    session.engine().cancel(job_id)
+def _cancel() -> None:
+    for job in _jobs():
+        if job.state in ("queued", "running"):
+            session.engine().cancel(job.id)
 
 
-def _ended(job: Any) -> None:
+def _ended(job: Any, workload: Workload) -> None:
+    told = f"{words.backend(workload)}: "
     if job.state == "done":
         manifest = runfile.read_manifest(job.result)
         if manifest.failure is not None:  # the last chart stays: a failed run has none to put in its place
-            st.error(words.plain(manifest.failure.sentence), icon=":material/error:")
+            st.error(words.plain(told + manifest.failure.sentence), icon=":material/error:")
             _log(manifest.failure.log)
-        elif st.session_state.get("run:shown") != job.id:
-            st.session_state["run:shown"] = job.id
-            st.session_state["run:wanted"] = manifest.id
+        elif job.id not in st.session_state.setdefault(_SEEN, set()):
+            st.session_state[_SEEN].add(job.id)
+            session.want(workload, manifest.id)
             st.rerun()
     elif job.state == "cancelled":
-        st.info("The run was cancelled, here or by another visitor who asked for it too; nothing of it was kept.")
+        st.info(told + "cancelled, here or by another visitor who asked for it too; nothing of it was kept.")
     elif job.failure is not None:
-        st.error(words.plain(job.failure.sentence), icon=":material/error:")
+        st.error(words.plain(told + job.failure.sentence), icon=":material/error:")
         _log(job.failure.log)
 
 
@@ -162,7 +196,7 @@ def _ended_elsewhere(job: Any) -> None:
     if job.state != "done":
         why = job.failure.sentence if job.failure is not None else "it was cancelled"
         st.caption(words.plain(f"Your run of {job.title} has ended: {why}"))
-    elif st.session_state.get("run:shown") != job.id:
+    elif job.id not in st.session_state.setdefault(_SEEN, set()):
         manifest = runfile.read_manifest(job.result)
         st.page_link(
             "pages/1_Explore.py",

@@ -12,13 +12,16 @@ import msgspec
 import streamlit as st
 
 from core.store import runfile
+from core.store.entry import Entry
 from core.store.manifest import Machine, Protocol
-from core.store.store import Entry, Store, default_home
+from core.store.store import Store, default_home
 from core.trace import Tables
 from core.ui import words
 from core.workload import Workload
 
 RUN_TIMEOUT_S = 1800.0
+EXAMINATION = "examination"
+EXAMINATION_TIMEOUT_S = 300.0
 
 
 @st.cache_resource
@@ -77,6 +80,24 @@ def submit_run(workload: Workload, protocol: Protocol) -> str:
     return str(_engine().submit("core.bench.tasks:run_workload", order, key=key, title=workload.title))
 
 
+def submit_examination() -> str:
+    """Queues the doctor's checks that need torch; the job's id. Visitors who ask at the same time share one job."""
+    title = "Looking closer"
+    target, limit_s = "core.bench.tasks:examine", EXAMINATION_TIMEOUT_S
+    return str(_engine().submit(target, b"", key=EXAMINATION, title=title, timeout_s=limit_s))
+
+
+def want(workload: Workload, run_id: str) -> None:
+    """Remembers which run of a workload this visit wants to see: asked for by a link, chosen, or just made."""
+    st.session_state.setdefault("runs wanted", {})[workload.key] = run_id
+
+
+def wanted(workload: Workload) -> str | None:
+    """The run of the workload that this visit wants to see, None where any will do."""
+    found: str | None = st.session_state.get("runs wanted", {}).get(workload.key)
+    return found
+
+
 @dataclass
 class _Look:
     """The job that looks at this machine; it also warms the worker up. None until somebody has waited for it."""
@@ -119,6 +140,12 @@ def machine() -> Machine | None:
                 job.failure.sentence if job is not None and job.failure is not None else None,
             )
     return look.found
+
+
+def has_gpu() -> bool:
+    """Whether live runs are known to happen on a GPU."""
+    found = machine()
+    return found is not None and found.device.kind == "gpu"
 
 
 def machine_problem() -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -9,15 +10,16 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.analysis.busy import gaps
+from core.analysis.busy import Idle, gaps, idle, unprofiled_idle_us
 from core.analysis.chain import Chain, chain
 from core.analysis.headline import step_numbers, step_window_ns
 from core.analysis.kernels import launch_notes
 from core.analysis.lod import Spans, query, spans
+from core.charts.palette import look
 from core.charts.timeline import Window, axis_unit, timeline
 from core.glossary import explain
+from core.store.entry import Entry
 from core.store.runfile import RunFileError
-from core.store.store import Entry
 from core.trace import Tables, TraceError, event_args
 from core.ui import chrome, legend, link, session, tree, words
 
@@ -57,12 +59,24 @@ def _spans(path: Path, stamp: str, _tables: Tables) -> Spans:
     return spans(_tables, gpu_annotations=False)
 
 
+@st.cache_resource(max_entries=64, show_spinner=False)
+def _gaps(path: Path, stamp: str, _tables: Tables, _step_us: float | None) -> tuple[pd.DataFrame, float | None]:
+    """The gaps of a trace, and how long the GPU waits in a step without the profiler."""
+    return gaps(_tables), unprofiled_idle_us(_tables, _step_us)
+
+
 def step_problem(tables: Tables, wanted: str | None) -> str | None:
     """A sentence for a link's step that the run does not have."""
     count = len(step_numbers(tables))
     if wanted and wanted.isascii() and wanted.isdecimal() and int(wanted) > count:
         return f"This run has no step {wanted[:40]}: it has {count}. Step 2 is shown."
     return None
+
+
+def index_of_step(wanted: str | None) -> int:
+    """Which profiled step, from 0 on, a link's `step` means where one is drawn: the second where it means none."""
+    good = wanted is not None and wanted.isascii() and wanted.isdecimal() and int(wanted[:9]) >= 1
+    return int(wanted[:9]) - 1 if good and wanted is not None else 1
 
 
 def selected_step(tables: Tables, wanted: str | None) -> int | None:
@@ -95,10 +109,20 @@ def show(entry: Entry, tables: Tables) -> None:
     lit = chain(tables, picked) if isinstance(picked, int) and picked < tables.events.num_rows else None
     view = query(found, window.start_ns, window.end_ns)
     notes = launch_notes(tables, found.row[view.rows])
+    waits = _waits(entry, tables, step) if on_gpu else None
     holder, chart_key = "timeline-holder", f"timeline-{run}-{step}"
     with st.container(key=holder):
         st.plotly_chart(
-            timeline(found, view, window, notes=notes, chain=lit, dark=chrome.is_dark()),
+            timeline(
+                found,
+                view,
+                window,
+                notes=notes,
+                chain=lit,
+                gaps=waits.suspects if waits else None,
+                gap_note=_gap_note(waits) if waits else "",
+                dark=chrome.is_dark(),
+            ),
             key=chart_key,
             theme=None,
             on_select=lambda: _clicked(picked_key, chart_key),
@@ -112,8 +136,8 @@ def show(entry: Entry, tables: Tables) -> None:
         on_range_change=lambda: _zoomed(view_key, whole),
     )
     legend.show({found.families[code] for code in np.unique(found.family_code)})
-    if on_gpu:
-        _say_gaps(tables, step)
+    if waits is not None:
+        _say_gaps(waits, step)
     if lit is None or picked is None:
         st.caption(
             "Drag over the chart to zoom in, double-click to see all again. Click a bar to see what belongs to it: "
@@ -197,35 +221,66 @@ def _zoomed(key: str, whole: Window) -> None:
 
 def _clicked(picked_key: str, chart_key: str) -> None:
     points = st.session_state[chart_key]["selection"]["points"]
-    rows = [point["customdata"][0] for point in points if isinstance(point.get("customdata"), list)]
+    # A hatched gap is no event; its customdata is shorter than that of a bar.
+    rows = [point["customdata"][0] for point in points if len(point.get("customdata") or ()) > 2]
     st.session_state[picked_key] = int(rows[0]) if rows else None
 
 
-def _say_gaps(tables: Tables, step: int | None) -> None:
+def _waits(entry: Entry, tables: Tables, step: int | None) -> Idle:
+    step_us = words.spread_of(entry.manifest.step_us)
+    found, unprofiled_us = _gaps(entry.path, entry.stamp, tables, step_us.median if step_us else None)
+    return idle(found, unprofiled_us, step=step)
+
+
+def _gap_note(waits: Idle) -> str:
+    own = "it may be the profiler's own, in part or whole:<br>"
+    if waits.unprofiled_us is None:
+        return f"{own}how long the GPU idles without it is unknown"
+    return f"{own}without it the whole step idles {words.time(waits.unprofiled_us)}"
+
+
+def _say_gaps(waits: Idle, step: int | None) -> None:
     """How long the GPU waited between its pieces of work, and before which."""
-    devices = sorted(set(tables.events["device"].drop_null().to_pylist()))
-    found = pd.concat([gaps(tables, device, step=step).assign(device=device) for device in devices])
-    where = "between the steps' GPU work" if step is None else "within the GPU work of this step"
-    if found.empty:
+    where = "in all steps and between them" if step is None else "within the GPU work of this step"
+    if waits.gaps.empty:
         st.caption(f"The GPU never waited 1 µs or longer {where}.")
         return
-    st.caption(
-        "Under the profiler launches take longer than without it, so gaps in this picture may be the profiler's own: "
-        "compare the unprofiled step above."
+    theme = look(chrome.is_dark())
+    unprofiled = f"{words.time(waits.unprofiled_us)} a step (unprofiled step less busy time, medians)"
+    hatched = "Hatched: gaps that may be the profiler's own, in part or whole"
+    if waits.suspects.empty:
+        told = f"Without the profiler the GPU waits {unprofiled}; here no step waits for longer between its work."
+    elif waits.unprofiled_us is None:
+        told = f"{hatched}: how long the GPU waits without it is unknown."
+    elif step is None:
+        told = f"{hatched}, in steps that wait for longer than without it: {unprofiled}."
+    else:
+        told = f"{hatched}: {words.time(waits.total_us)} in this step, where without it the GPU waits {unprofiled}."
+    hatch = (
+        f"<span style='display:inline-block; width:1.6em; height:.8em; margin-right:.4em; border-radius:2px; background:"
+        f"repeating-linear-gradient(135deg, {theme.faint} 0 1px, transparent 1px 5px)'></span>"
     )
-    total, longest = words.time(found["dur_us"].sum()), words.time(found["dur_us"].max())
-    title = f"The GPU waited {total} {where}: {len(found)} gaps of 1 µs or more, the longest {longest} (profiled)"
-    with st.expander(title):
+    st.html(
+        f"<div title='{escape(explain('gap'), quote=True)}' style='font-size:.95rem; color:{theme.text}; cursor:help'>"
+        f"{'' if waits.suspects.empty else hatch}{escape(told)}</div>"
+    )
+    total, longest, n = words.time(waits.total_us), words.time(waits.longest_us), len(waits.gaps)
+    counted = f"{n} gap{'' if n == 1 else 's'} of 1 µs or more"
+    with st.expander(f"The GPU waited {total} {where}: {counted}, the longest {longest} (profiled)"):
         st.dataframe(
-            found,
+            waits.gaps[["start_us", "dur_us", "after", "before", "device"]],
             hide_index=True,
             key="gaps-table",
             column_config={
-                "start_us": st.column_config.NumberColumn("Start, µs of the profile", format="%.2f"),
+                "start_us": st.column_config.NumberColumn(
+                    "Start, µs of the profile", format="%.2f", help="Counted from the first event of the trace."
+                ),
                 "dur_us": st.column_config.NumberColumn("Gap, µs", format="%.2f", help=explain("gap")),
-                "after": st.column_config.TextColumn("After", help=explain("kernel")),
-                "before": st.column_config.TextColumn("Before", help=explain("kernel")),
-                "device": st.column_config.NumberColumn("GPU"),
+                "after": st.column_config.TextColumn("After", help=f"The GPU work before it. {explain('kernel')}"),
+                "before": st.column_config.TextColumn(
+                    "Before", help=f"The GPU work that ended it. {explain('kernel')}"
+                ),
+                "device": st.column_config.NumberColumn("GPU", help="The GPU's number, from 0 on."),
             },
         )
 

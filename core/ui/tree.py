@@ -8,11 +8,12 @@ import streamlit as st
 
 from core.analysis.dispatch import Launched, Node, dispatch_tree, rows
 from core.charts.palette import colour, look, shorten
-from core.glossary import explain_row
+from core.glossary import explain, explain_row
 from core.trace import Tables
 from core.ui import chrome, words
 
 _ROWS_MAX = 400
+_INPUT_CHARACTERS = 40
 
 
 def show(tables: Tables, step: int, *, on_gpu: bool) -> None:
@@ -21,8 +22,16 @@ def show(tables: Tables, step: int, *, on_gpu: bool) -> None:
     if not found:
         st.info("This step holds no operators.")
         return
-    body = "".join(_line(level, node, on_gpu) for level, node in found[:_ROWS_MAX])
-    heads = "<th>operator</th><th class='fs-time'>CPU time</th>" + ("<th>launched on the GPU</th>" if on_gpu else "")
+    shown = found[:_ROWS_MAX]
+    with_inputs = any(node.input_dims is not None for _, node in shown)
+    body = "".join(_line(level, node, on_gpu, with_inputs) for level, node in shown)
+    heads = _head("operator", explain("operator")) + _head(
+        "CPU time", f"From its start to its end, with what it calls; {explain('profiled')}", "fs-time"
+    )
+    if with_inputs:
+        heads += _head("sizes and strides of its inputs", f"{explain('input shapes')} {explain('strides')}")
+    if on_gpu:
+        heads += _head("launched on the GPU", explain("launch"))
     theme = look(chrome.is_dark())
     st.html(
         f"""<div style="overflow-x: auto"><style>
@@ -32,6 +41,8 @@ def show(tables: Tables, step: int, *, on_gpu: bool) -> None:
         .fs-tree .fs-name {{ font-family: monospace; white-space: nowrap; }}
         .fs-tree .fs-time {{ text-align: right; white-space: nowrap; }}
         .fs-tree .fs-none {{ color: {theme.faint}; }}
+        .fs-tree .fs-inputs {{ color: {theme.faint}; font-family: monospace; font-size: 0.78rem; line-height: 1.3;
+            white-space: nowrap; }}
         .fs-chip {{ display: inline-block; width: 0.8em; height: 0.8em; border-radius: 3px; margin-right: 6px; }}
         </style><table class="fs-tree"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"""
     )
@@ -39,7 +50,11 @@ def show(tables: Tables, step: int, *, on_gpu: bool) -> None:
         st.caption(f"The first {_ROWS_MAX} of {len(found):,} operators; the timeline shows them all.")
 
 
-def _line(level: int, node: Node, on_gpu: bool) -> str:
+def _head(title: str, told: str, css: str = "") -> str:
+    return f"<th class='{css}' style='cursor:help' title='{escape(told, quote=True)}'>{title}</th>"
+
+
+def _line(level: int, node: Node, on_gpu: bool, with_inputs: bool) -> str:
     indent = f"padding-left: {10 + 22 * level}px"
     faint = " fs-none" if node.kind == "annotation" else ""
     name = escape(shorten(node.name, 38))
@@ -50,6 +65,8 @@ def _line(level: int, node: Node, on_gpu: bool) -> str:
         f"<td class='fs-name{faint}' style='{indent}'><span style='{mark}' title='{told}'>{name}</span></td>"
         f"<td class='fs-time'>{words.time(node.dur_us)}</td>"
     )
+    if with_inputs:
+        cells += f"<td class='fs-inputs'>{_inputs(node)}</td>"
     if not on_gpu:
         return f"<tr>{cells}</tr>"
     if node.launched:
@@ -61,6 +78,22 @@ def _line(level: int, node: Node, on_gpu: bool) -> str:
     return f"<tr>{cells}<td>{launched}</td></tr>"
 
 
+def _inputs(node: Node) -> str:
+    if node.input_dims is None:
+        return ""
+    whole = f"sizes {node.input_dims}; strides {node.input_strides or words.UNKNOWN}"
+    strides = f"<br>{_tensors(node.input_strides)}" if node.input_strides else ""
+    return f"<span style='cursor:help' title='{escape(whole, quote=True)}'>{_tensors(node.input_dims)}{strides}</span>"
+
+
+def _tensors(text: str) -> str:
+    """The inputs without the empty brackets of those at the end that are no tensors."""
+    kept = text
+    while kept.endswith(" []"):
+        kept = kept.removesuffix(" []")
+    return escape(shorten(kept, _INPUT_CHARACTERS))
+
+
 def _launches(node: Node) -> bool:
     return bool(node.launched) or any(_launches(child) for child in node.children)
 
@@ -70,5 +103,5 @@ def _launched(one: Launched) -> str:
     whole = escape(f"{one.kernel_name}, through {one.launch_name}", quote=True)
     return (
         f"<span style='word-break: break-all' title='{whole}'><span class='fs-chip' style='background:{tint}'></span>"
-        f"{words.time(one.kernel_us)} <code>{escape(shorten(one.kernel_name, 48))}</code></span>"
+        f"{words.time(one.kernel_us)}&ensp;<code>{escape(shorten(one.kernel_name, 48))}</code></span>"
     )

@@ -19,16 +19,16 @@ from core.charts.kernels import kernel_times
 from core.charts.lottery import Draw, lottery
 from core.glossary import explain
 from core.store import runfile
+from core.store.entry import Entry
 from core.store.manifest import Compile, Manifest
-from core.store.store import Entry
 from core.trace import Tables
-from core.ui import chrome, words
+from core.ui import chrome, download, words
 
 _FAMILY_TITLES = {key: title for key, title, _ in FAMILIES} | {"op": "Operator"}
 _CHART_ROWS_MAX = 24
 
 
-def _draws_by_kernel(manifest: Manifest) -> tuple[KernelDraws, ...]:
+def run_draws(manifest: Manifest) -> tuple[KernelDraws, ...]:
     return draws_by_kernel(
         [
             (kernel.name, _process(one), kernel.chosen, kernel.true_us)
@@ -89,12 +89,18 @@ def _error(manifest: Manifest) -> tuple[str, str, str]:
     return words.UNKNOWN if worst.relative is None else f"{worst.relative:.2g}", f"worst: {worst.of}", help_text
 
 
-def kernels(manifest: Manifest, tables: Tables, *, on_gpu: bool) -> None:
-    """Time of each kernel as a chart, and the table behind it; operators where the run was on a CPU."""
+def kernels(entry: Entry, tables: Tables, *, on_gpu: bool) -> None:
+    """Time of each kernel as a chart, and the table behind it; of each operator where the run was on a CPU."""
+    manifest = entry.manifest
+    st.subheader(
+        "Kernels" if on_gpu else "Time of each operator",
+        anchor="kernels",
+        help=explain("kernel" if on_gpu else "operator"),
+    )
     left_out = 0
     if on_gpu:
         table = kernel_table(tables)
-        across = {draws.kernel: draws.range_text for draws in _draws_by_kernel(manifest)}
+        across = {draws.kernel: draws.range_text for draws in run_draws(manifest)}
         if across:
             table["across"] = [across.get(name) for name in table["name"]]
         columns = _kernel_columns()
@@ -105,13 +111,23 @@ def kernels(manifest: Manifest, tables: Tables, *, on_gpu: bool) -> None:
         hidden = (table["share"] <= 0.001) & (table["family"] == "op")
         table, left_out = table[~hidden], int(hidden.sum())
         columns = _operator_columns()
-    st.plotly_chart(
-        kernel_times(table.head(_CHART_ROWS_MAX), dark=chrome.is_dark(), noun="launch" if on_gpu else "call"),
-        theme=None,
-        key="kernel-times",
-        config={"displaylogo": False},
-        alt="Median time of each kernel",
+    source = words.source_line(
+        [manifest], f"{words.layer(manifest.workload)}, {words.backend(manifest.workload)}, profiled"
     )
+    with st.container(key="kernels-holder"):
+        st.plotly_chart(
+            kernel_times(
+                table.head(_CHART_ROWS_MAX),
+                source=source,
+                dark=chrome.is_dark(),
+                noun="launch" if on_gpu else "call",
+            ),
+            theme=None,
+            key="kernel-times",
+            config=download.config("fusionscope-kernels"),
+            alt="Median time of each kernel",
+        )
+    download.row("kernels-holder", table, [entry], name="kernels")
     if len(table) > _CHART_ROWS_MAX:
         st.caption(f"The first {_CHART_ROWS_MAX} of {len(table)}; the table has them all.")
     if left_out:
@@ -177,7 +193,7 @@ def compiles(manifest: Manifest) -> None:
         explain("warp"),
     )
     st.subheader("Compiles", help=" ".join(told), anchor="compiles")
-    found = _draws_by_kernel(manifest)
+    found = run_draws(manifest)
     for kernel in found:
         st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
         st.plotly_chart(

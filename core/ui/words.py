@@ -7,12 +7,14 @@ from collections.abc import Sequence
 
 from core.analysis.spread import Spread, spread
 from core.glossary import explain
+from core.store.entry import Entry
 from core.store.manifest import ClockSample, Device, Manifest, Samples, throttle_words
-from core.workload import PASSES, Workload, backend_of, layer_of
+from core.workload import PASSES, Workload, backend_of, flag_words, layer_of
 
 UNKNOWN = "unknown"
 _LIVE = re.compile(r"\\:(?=//|material|mailto)|www(?=\\\.)|\\@", re.IGNORECASE)
 _MARKDOWN = re.compile(r"([\\`*_{}\[\]()<>#+\-!|~$:&.@])")
+_ORIGIN_WORDS = {"live": "Live", "recorded": "Recorded", "uploaded": "Uploaded, measured"}
 WIDE = (
     "The middle half of the unprofiled steps differs by more than half: something else was at work on this machine. "
     "Run it again on a quiet one before you believe its step time."
@@ -82,9 +84,10 @@ def device(found: Device) -> str:
     return found.name if found.kind == "gpu" else f"CPU ({found.name})"
 
 
-def where(manifest: Manifest, *, recorded: bool) -> str:
-    """ "Recorded on NVIDIA H200" or "Live on CPU (...)": where a run's numbers come from."""
-    return f"{'Recorded' if recorded else 'Live'} on {device(manifest.device)}"
+def place(found: Device, origin: str) -> str:
+    """ "Recorded on NVIDIA H200" or "Live on CPU (...)"; an uploaded run was measured on the machine it names, which need not
+    be this one."""
+    return f"{_ORIGIN_WORDS[origin]} on {device(found)}"
 
 
 def origin(manifest: Manifest) -> str:
@@ -133,9 +136,9 @@ def throttle(samples: Sequence[ClockSample]) -> str:
     return "held down by " + ", ".join(words) if words else "not held down"
 
 
-def recorded_help(recorded: bool) -> str:
-    """What "recorded" or "live" means."""
-    return explain("recorded" if recorded else "live")
+def origin_help(origin: str) -> str:
+    """What a run's origin means: "live", "recorded" or "uploaded"."""
+    return {"live": explain("live"), "recorded": explain("recorded"), "uploaded": explain("uploaded")}[origin]
 
 
 def layer(workload: Workload) -> str:
@@ -152,8 +155,7 @@ def fields(workload: Workload) -> str:
     """Sizes, flags, number format and passes of a workload, the sizes by their titles."""
     titles = {size.name: size.title.lower() for size in layer_of(workload).sizes}
     parts = [f"{titles[name]} **{value:,}**" for name, value in workload.sizes]
-    parts += [f"{'with' if on else 'without'} {name}" for name, on in workload.flags]
-    parts += [f"{name} {value}" for name, value in workload.options]
+    parts += flag_words(workload)
     parts += [workload.dtype, PASSES[workload.passes].lower(), f"{workload.steps} profiled steps"]
     return " · ".join(parts)
 
@@ -163,17 +165,31 @@ def sizes(workload: Workload) -> str:
     return " × ".join(f"{size:,}" for _, size in workload.sizes)
 
 
-def nearest(manifest: Manifest, *, recorded: bool) -> str:
+def passes(workload: Workload) -> str:
+    """ "Forward", or "Forward + backward"."""
+    return PASSES[workload.passes]
+
+
+def nearest(entry: Entry) -> str:
     """A run as a way out from sizes nobody ran."""
-    run = manifest.workload
+    run = entry.head.workload
     told = f"{layer(run)} {sizes(run)}, {run.dtype}, {PASSES[run.passes].lower()}, {backend(run)}, {run.steps} steps"
-    return f"{where(manifest, recorded=recorded)}: {told}"
+    return f"{place(entry.head.device, entry.origin)}: {told}"
 
 
-def one_line(manifest: Manifest, *, recorded: bool) -> str:
+def one_line(entry: Entry) -> str:
     """A run among others of the same workload: where, when, on which torch."""
-    state = "" if manifest.answers else f", {'throttled' if manifest.throttled else manifest.status}"
-    version = manifest.versions.get("torch") or UNKNOWN
-    return (
-        f"{where(manifest, recorded=recorded)}, {manifest.created[:16].replace('T', ' ')} UTC, torch {version}{state}"
-    )
+    head = entry.head
+    state = "" if head.answers else f", {head.state}"
+    version = head.versions.get("torch") or UNKNOWN
+    return f"{place(head.device, entry.origin)}, {head.created[:16].replace('T', ' ')} UTC, torch {version}{state}"
+
+
+def source_line(manifests: Sequence[Manifest], what: str) -> str:
+    """Where a chart's numbers come from, for a line in the picture itself: what is drawn, device, versions and dates."""
+    devices = dict.fromkeys(device(one.device) for one in manifests)
+    drivers = dict.fromkeys(f"driver {one.device.driver}" for one in manifests if one.device.driver)
+    torches = dict.fromkeys(f"torch {one.versions.get('torch') or UNKNOWN}" for one in manifests)
+    days = sorted({one.created[:10] for one in manifests})
+    taken = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
+    return " · ".join((what, *devices, *drivers, *torches, taken, "FusionScope"))

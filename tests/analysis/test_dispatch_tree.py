@@ -62,3 +62,11 @@ def test_threads_annotations_and_launches_outside_any_op():
 
 def test_no_such_step():
     assert dispatch_tree(read_trace(trace(*two_steps())), 9) == ()
+
+
+def test_nodes_carry_their_inputs():
+    tables = read_trace(
+        trace(annotation("ProfilerStep#0", 0, 50), op("aten::t", 1, 5, dims=[[4, 2]], strides=[[2, 1]]), op("b", 9, 1))
+    )
+    found = [(node.name, node.input_dims, node.input_strides) for _, node in rows(dispatch_tree(tables, 0))]
+    assert found == [("ProfilerStep#0", None, None), ("aten::t", "[4, 2]", "[2, 1]"), ("b", None, None)]

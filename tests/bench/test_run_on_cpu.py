@@ -220,4 +220,4 @@ def test_what_this_machine_is():
     assert set(found.rates.flops_per_s) == {"bf16", "fp16", "fp32"}
     assert min(found.rates.flops_per_s.values()) > 1e6
     assert "need a GPU" in found.gaps["liger"]
-    assert set(found.gaps) == {"liger"} or not shutil.which("g++")
+    assert set(found.gaps) == {"liger", "compile_liger"} or not shutil.which("g++")

@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from core.analysis.busy import gaps
 from core.analysis.chain import chain
 from core.analysis.families import FAMILIES
 from core.analysis.kernels import kernel_table
@@ -64,6 +65,35 @@ def test_an_operators_chain_holds_every_kernel_below_it():
         chain(tables, 99)
 
 
+def test_gaps_are_hatched_on_the_lane_of_the_work_that_ends_them():
+    tables = read_trace(
+        trace(kernel("a", 1, 0, 10), kernel("b", 2, 15, 5, stream=8), kernel("c", 3, 30, 10), kernel("d", 4, 42, 1, device=1),
+              kernel("e", 5, 50, 1, device=1), kernel("f", 6, 41, 9))
+    )  # fmt: skip
+    found = gaps(tables)
+    figure = drawn(tables, 0, 60_000, gaps=found, gap_note="what it may be")
+    (hatch,) = [one for one in figure.data if one.name == "gaps"]
+    assert hatch.marker.pattern.shape == "/"
+    assert lane_titles(spans(tables)) == ["GPU 0 stream 7", "GPU 0 stream 8", "GPU 1 stream 7"]
+    assert list(zip(hatch.base, hatch.x, hatch.y, strict=True)) == [
+        (10.0, 5.0, 1),
+        (20.0, 10.0, 0),
+        (40.0, 1.0, 0),
+        (43.0, 7.0, 2),
+    ]
+    assert hatch.customdata.tolist() == [[5.0], [10.0], [1.0], [7.0]]
+    assert "what it may be" in hatch.hovertemplate
+
+
+def test_gaps_too_narrow_to_see_or_out_of_sight_are_not_drawn():
+    tables = read_trace(trace(kernel("a", 1, 0, 10), kernel("b", 2, 15, 5), kernel("c", 3, 10_000, 5)))
+    found = gaps(tables)
+    wide = drawn(tables, 0, 10_005_000, gaps=found)
+    assert [list(one.x) for one in wide.data if one.name == "gaps"] == [[9980.0]]
+    assert not [one for one in drawn(tables, 0, 9_000, gaps=found).data if one.name == "gaps"]
+    assert not [one for one in drawn(tables, 0, 60_000, gaps=found.head(0)).data if one.name == "gaps"]
+
+
 def test_what_is_too_narrow_to_draw_is_in_the_raster():
     many = [op(f"aten::op{i}", i, 0.5) for i in range(2000)]
     tables = read_trace(trace(op("outer", 0, 2000), *many))
@@ -93,7 +123,7 @@ def test_the_same_kernel_has_the_same_colour_in_every_chart(tables):
         for custom in one.customdata
         if custom[1] == name
     )
-    in_kernels = kernel_times(kernel_table(tables), dark=True).data[0].marker.color[0]
+    in_kernels = kernel_times(kernel_table(tables), source="", dark=True).data[0].marker.color[0]
     assert in_timeline == in_kernels == colour("gemm", name)
 
 
@@ -131,7 +161,7 @@ def test_long_names_are_cut_in_the_middle():
 
 
 def test_the_kernel_chart_says_medians_and_how_often(tables):
-    bar, text = kernel_times(kernel_table(tables), dark=False).data
+    bar, text = kernel_times(kernel_table(tables), source="", dark=False).data
     assert list(bar.x) == [5.0]
     assert [one.strip() for one in text.text] == ["5.00 µs"]
     assert tuple(bar.customdata[0]) == ("nvjet_bias_TNT", 2, 5.0, 5.0)

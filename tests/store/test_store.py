@@ -9,6 +9,8 @@ import zipfile
 import pytest
 
 from core.store import store as store_module
+from core.store.entry import Entry
+from core.store.files import write_whole
 from core.store.manifest import ClockSample, Failure
 from core.store.runfile import RunFileError
 from core.store.store import Store, safe_name
@@ -72,6 +74,33 @@ def test_another_workload_is_no_answer_but_may_be_near(store):
     assert store.answers(make(LINEAR)) == ()
     assert ids(store.nearest(make(LINEAR))) == ["near", "far", "other"]
     assert ids(store.nearest(make(LINEAR), limit=1)) == ["near"]
+    store.add(run_file("near-again", fields={"layer": "linear", "batch": 1000}, created="2026-05-05T00:00:00+00:00"))
+    assert ids(store.nearest(make(LINEAR))) == ["near-again", "far", "other"]
+
+
+def test_all_runs_of_a_workload_failed_ones_too(store):
+    store.add(run_file("old", created="2026-01-01T00:00:00+00:00"))
+    store.add(run_file("failed", status="failed", created="2026-03-01T00:00:00+00:00"))
+    store.add(run_file("another", fields={"layer": "linear", "batch": 8}))
+    assert ids(store.of(make(LINEAR))) == ["failed", "old"]
+    assert store.of(make({"layer": "geglu_mlp"})) == ()
+
+
+def test_a_manifest_is_read_when_asked_for_and_not_once_its_file_is_gone(store):
+    store.add(run_file("a", seconds=7.0))
+    entry = store.get("a")
+    assert entry.manifest.seconds == 7.0
+    store.add(run_file("b"))
+    gone = store.get("b")
+    gone.path.unlink()
+    with pytest.raises(RunFileError, match="There is no file"):
+        gone.manifest  # noqa: B018
+    assert entry.manifest is entry.manifest
+    another = store.get("a")
+    write_whole(another.path, run_file("c"))
+    store.get("c").manifest  # noqa: B018
+    with pytest.raises(RunFileError, match="now holds another run"):
+        Entry(another.path, another.head, "live", "another-stamp").manifest  # noqa: B018
 
 
 def test_running_twice_keeps_both_and_adding_twice_keeps_one(store):
@@ -95,7 +124,7 @@ def test_files_that_are_no_runs_are_passed_over_and_named(store):
 def test_a_changed_file_is_read_again_and_a_deleted_one_is_gone(store):
     entry = store.add(run_file("a"))
     assert ids(store.entries()) == ["a"]
-    entry.path.write_bytes(run_file("renamed", seconds=123456.0))
+    write_whole(entry.path, run_file("renamed", seconds=123456.0))
     assert ids(store.entries()) == ["renamed"]
     entry.path.unlink()
     assert store.entries() == ()
@@ -109,7 +138,6 @@ def test_tables_are_made_once_and_opened_again(store):
     stamp = made[0].stat().st_mtime_ns
     assert store.tables(entry).events.equals(tables.events)
     assert made[0].stat().st_mtime_ns == stamp
-    store.add(run_file("failed", status="failed"))
 
 
 def test_a_damaged_table_cache_is_made_anew(store):
@@ -195,7 +223,7 @@ def test_a_full_disk_still_shows_the_recordings(store, monkeypatch):
 def test_a_replaced_file_shows_its_own_events(store):
     entry = store.add(run_file("a"))
     assert store.tables(entry).events.num_rows == 8
-    entry.path.write_bytes(run_file("a", events=one_kernel_a_step(steps=3)))
+    write_whole(entry.path, run_file("a", events=one_kernel_a_step(steps=3)))
     assert store.tables(store.get("a")).events.num_rows == 12
 
 

@@ -10,8 +10,9 @@ def event(name: str, cat: str, ts: Any, dur: Any, *, pid: Any = CPU, tid: Any = 
     return {"ph": "X", "cat": cat, "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur, "args": args}
 
 
-def op(name: str, ts: Any, dur: Any, *, tid: Any = 1) -> dict[str, Any]:
-    return event(name, "cpu_op", ts, dur, tid=tid)
+def op(name: str, ts: Any, dur: Any, *, tid: Any = 1, dims: Any = None, strides: Any = None) -> dict[str, Any]:
+    inputs = {"Input Dims": dims, "Input Strides": strides}
+    return event(name, "cpu_op", ts, dur, tid=tid, **{key: given for key, given in inputs.items() if given is not None})
 
 
 def annotation(name: str, ts: Any, dur: Any, *, tid: Any = 1) -> dict[str, Any]:

@@ -9,8 +9,9 @@ from core.trace import TraceError, codes, column, event_args, kind_mask, read_tr
 from tests.trace.build import CPU, annotation, copy, event, kernel, launch, op, trace, two_steps
 
 ABSENT = dict.fromkeys(
-    ("correlation", "device", "stream", "grid", "block", "registers", "shared_memory_bytes", "step", "launch", "op")
-)
+    ("correlation", "device", "stream", "grid", "block", "registers", "shared_memory_bytes", "input_dims", "input_strides",
+     "step", "launch", "op")
+)  # fmt: skip
 
 
 def rows(*events, **top):
@@ -21,18 +22,18 @@ def test_whole_rows_of_an_op_its_launch_and_its_kernel():
     found = rows(
         kernel("k", 5, 20.5, 3.25, stream=9, device=1, grid=(2, 3, 4)),
         annotation("ProfilerStep#7", 9, 20),
-        op("aten::mm", 10, 8),
+        op("aten::mm", 10, 8, dims=[[8, 4], [4, 2]], strides=[[4, 1], [1, 4]]),
         launch(5, 12, 2.001),
     )
     assert found == [
         {**ABSENT, "start_ns": 0, "dur_ns": 20_000, "name": "ProfilerStep#7", "kind": "annotation",
          "category": "user_annotation", "track": 0, "depth": 0, "parent": None, "step": 7, "source": 1},
         {**ABSENT, "start_ns": 1000, "dur_ns": 8000, "name": "aten::mm", "kind": "op", "category": "cpu_op", "track": 0,
-         "depth": 1, "parent": 0, "step": 7, "source": 2},
+         "depth": 1, "parent": 0, "input_dims": "[8, 4] [4, 2]", "input_strides": "[4, 1] [1, 4]", "step": 7, "source": 2},
         {**ABSENT, "start_ns": 3000, "dur_ns": 2001, "name": "cudaLaunchKernel", "kind": "launch",
          "category": "cuda_runtime", "track": 0, "depth": 2, "parent": 1, "correlation": 5, "step": 7, "op": 1,
          "source": 3},
-        {"start_ns": 11_500, "dur_ns": 3250, "name": "k", "kind": "kernel", "category": "kernel", "track": 1,
+        {**ABSENT, "start_ns": 11_500, "dur_ns": 3250, "name": "k", "kind": "kernel", "category": "kernel", "track": 1,
          "depth": 0, "parent": None, "correlation": 5, "device": 1, "stream": 9, "grid": "2,3,4", "block": "128,1,1",
          "registers": 32, "shared_memory_bytes": 1024, "step": 7, "launch": 2, "op": 1, "source": 0},
     ]  # fmt: skip
@@ -256,6 +257,46 @@ def test_own_step_names_count_only_without_the_profiler_s():
 def test_rows_are_sorted_by_start_then_longest_then_source():
     found = rows(op("short", 5, 1), op("long", 5, 9), op("first", 1, 1), op("long too", 5, 9))
     assert [row["name"] for row in found] == ["first", "long", "long too", "short"]
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ([[3072], [32768, 768], [], []], "[3072] [32768, 768] [] []"),
+        ([[[64, 128], [2]], []], "[[64, 128], [2]] []"),
+        ([[-1, 0]], "[-1, 0]"),
+        ([], None),
+        ([8, 4], None),
+        ("[[8, 4]]", None),
+        ([["8"]], None),
+        ([[1.5]], None),
+        ({"a": 1}, None),
+        (None, None),
+    ],
+)
+@pytest.mark.parametrize("strict", [True, False])
+def test_input_shapes_and_strides(written, read, strict):
+    found = event("a", "cpu_op", 1, 1, **{"Input Dims": written, "Input Strides": written})
+    content = trace(found, op("b", 5, 1))
+    if not strict:  # a bad escape sends the file to the tolerant decoder
+        content = content.replace(b'"b"', b'"\\q"')
+    rows = read_trace(content).events.to_pylist()
+    assert [(row["input_dims"], row["input_strides"]) for row in rows] == [(read, read), (None, None)]
+
+
+def test_input_shapes_with_nonsense_in_a_file_that_is_not_strict():
+    tables = read_trace(
+        b'[{"ph":"X","cat":"cpu_op","name":"a","ts":1,"dur":1,"args":{"Input Dims":[[NaN, "\\ud800"]]}}]'
+    )
+    assert tables.events["input_dims"].to_pylist() == [None]
+
+
+def test_input_shapes_by_their_old_name_and_of_operators_alone():
+    found = rows(
+        event("a", "cpu_op", 1, 1, **{"Input dims": [[2]]}),
+        event("b", "user_annotation", 3, 1, **{"Input Dims": [[2]]}),
+    )
+    assert [row["input_dims"] for row in found] == ["[2]", None]
 
 
 def test_event_args_gives_the_raw_event(tmp_path):

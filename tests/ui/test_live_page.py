@@ -41,7 +41,7 @@ def test_an_eager_run_on_this_cpu(home):
     assert seen["exceptions"] == 0
     assert said(seen["first"], "Not run yet")
     assert not said(seen["last"], "Not run yet")
-    assert said(seen["last"], "Gated MLP (GEGLU), Eager")
+    assert said(seen["last"], "Gated MLP (GEGLU): Eager")
     assert seen["runs"] == [f"{seen['link']['run']}.run.zip"]
     assert seen["metrics"]["Step, unprofiled"].endswith(("µs", "ms"))
     assert "Kernels a step" not in seen["metrics"], "a CPU run speaks no GPU words"

@@ -56,8 +56,14 @@ def texts(page, *kinds):
     return [re.sub(r"\\(.)", r"\1", text).replace("\u2060", "") for text in raw(page, *kinds)]
 
 
+def timeline_of(page):
+    """The timeline's figure: a stack of several runs stands above it."""
+    at = 1 if any(heading.value == "One step, side by side" for heading in page.subheader) else 0
+    return json.loads(page.get("plotly_chart")[at].proto.spec)
+
+
 def bars(page):
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    figure = timeline_of(page)
     return [custom for trace in figure["data"] if trace["type"] == "bar" for custom in trace["customdata"]]
 
 
@@ -68,13 +74,19 @@ def kernels(page):
 def test_the_first_view_is_the_articles_mlp():
     page = explore()
     assert not page.exception
-    assert page.header[0].value == "Gated MLP (GEGLU), Eager"
+    assert page.header[0].value == "Gated MLP (GEGLU): Eager, torch.compile, Liger kernels"
     assert not page.warning
+    remarks = [text for text in texts(page, "markdown") if re.match(r"\*\*[123]\.\*\* ", text)]
+    assert "The 3 matrix products run as the same kernels everywhere" in remarks[0]
+    assert "gate and up share one kernel" in remarks[0]
+    assert re.search(r"Eager 2 kernels .* torch.compile 1 kernel .* cold compiles.* Liger kernels 1 kernel", remarks[1])
+    assert re.match(r"\*\*3\.\*\* \d\d% of Eager's kernel time is activation", remarks[2])
     metrics = {metric.label: metric.value for metric in page.metric}
     assert metrics["Kernels a step"] == "5"
     assert metrics["Kernel time a step"].endswith("µs")
-    assert len(page.get("plotly_chart")) == 2
-    assert {"layer", "batch", "backend", "run"} <= set(page.query_params)
+    assert len(page.get("plotly_chart")) == 3
+    assert page.query_params["backend"] == "eager,compile,liger"
+    assert len(page.query_params["run"].split(",")) == 3
 
 
 @pytest.mark.parametrize(
@@ -110,10 +122,10 @@ def test_the_gemms_are_the_same_on_every_backend():
 def test_the_spread_over_compiles_is_said_beside_the_number():
     page = explore(layer="geglu_mlp", backend="compile")
     said = " ".join(texts(page))
-    assert "Kernel time a step over 6 cold compiles" in said
+    assert "Kernel time a step over 7 cold compiles" in said
     assert "cold compiles" in " ".join(texts(page, "markdown"))
     across = next(table for table in page.dataframe if "across" in table.value)
-    assert any(isinstance(value, str) and "6 compiles" in value for value in across.value["across"])
+    assert any(isinstance(value, str) and "7 compiles" in value for value in across.value["across"])
 
 
 @pytest.mark.parametrize(
@@ -168,12 +180,14 @@ def test_sizes_nobody_ran_lead_to_the_nearest_runs():
 def test_changing_layer_and_preset_changes_the_run():
     page = explore()
     page.selectbox(key="pick:layer").set_value("linear").run()
-    assert page.header[0].value == "nn.Linear, Eager"
+    assert page.header[0].value == "nn.Linear: Eager, torch.compile", "a backend that the layer lacks falls away"
     assert page.query_params["layer"] == "linear"
+    page.multiselect(key="pick:backends").set_value(["compile"]).run()
+    assert page.header[0].value == "nn.Linear: torch.compile"
     page.selectbox(key="pick:preset").set_value("03_kernels_mlp").run()
-    assert page.header[0].value == "Gated MLP (GEGLU), Liger kernels"
-    page.selectbox(key="pick:layer").set_value("linear").run()
-    assert page.header[0].value == "nn.Linear, Eager", "a backend that the layer lacks falls back"
+    assert page.header[0].value == "Gated MLP (GEGLU): torch.compile"
+    page.multiselect(key="pick:backends").set_value([]).run()
+    assert page.header[0].value == "Gated MLP (GEGLU): Eager", "no backend at all means the first"
     assert not page.exception
 
 
@@ -183,7 +197,7 @@ def test_a_click_lights_the_launch_and_the_operator():
     run = page.query_params["run"]
     page.session_state[f"timeline:picked:{run}:3"] = row  # the profiler's number of the second step
     page.run()
-    figure = json.loads(page.get("plotly_chart")[0].proto.spec)
+    figure = timeline_of(page)
     assert any(trace.get("name") == "joins" for trace in figure["data"])
     lit = [c[1] for t in figure["data"] if t["type"] == "bar" and t["marker"]["opacity"] == 1 for c in t["customdata"]]
     assert sorted(name.split("_")[0] for name in lit) == ["aten::addmm", "cuLaunchKernelEx", "nvjet"]

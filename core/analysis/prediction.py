@@ -1,0 +1,51 @@
+"""What was predicted of a run before it began, beside what came."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """One predicted quantity in `unit` ("us", "bytes", "s") and what was measured; None where that is unknown."""
+
+    what: str
+    unit: str
+    predicted: float
+    measured: float | None
+
+    @property
+    def factor(self) -> float | None:
+        """How many times the predicted value came, None where either says nothing."""
+        return self.measured / self.predicted if self.measured is not None and self.predicted > 0 else None
+
+
+def predictions(
+    *,
+    work_us: float | None,
+    peak_bytes: int,
+    seconds: float | None,
+    compile_s: float | None,
+    measured_work_us: float | None,
+    measured_peak_bytes: int | None,
+    measured_seconds: float,
+    measured_compile_s: float | None,
+) -> tuple[Prediction, ...]:
+    """The rows of a comparison; a quantity that was not predicted has none."""
+    found = [
+        Prediction("Device work a step", "us", work_us, measured_work_us) if work_us is not None else None,
+        Prediction("Peak memory", "bytes", peak_bytes, measured_peak_bytes),
+        Prediction("Whole run", "s", seconds, measured_seconds) if seconds is not None else None,
+        Prediction("of it compiling", "s", compile_s, measured_compile_s) if compile_s else None,
+    ]
+    return tuple(one for one in found if one is not None)
+
+
+def copy_rate(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Bytes a second that predictions of the same layer rest on, from (bytes moved, predicted µs) of several backends: what
+    differs between them is the time of the bytes that one moves and another does not. None where nothing differs."""
+    (low_bytes, low_us), (high_bytes, high_us) = min(pairs), max(pairs)
+    if high_bytes <= low_bytes or high_us <= low_us:
+        return None
+    return (high_bytes - low_bytes) / (high_us - low_us) * 1e6

@@ -1,0 +1,71 @@
+"""What leaves the page: a chart as a picture that says where it comes from, its table, and the run itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.store.entry import Entry
+
+_PICTURE = """
+export default function ({ data, parentElement }) {
+  const button = parentElement.querySelector('button');
+  button.onclick = () => {
+    const camera = document.querySelector('.st-key-' + data.holder + ' .modebar-btn[data-title^="Download"]');
+    if (camera) camera.click();
+  };
+}
+"""
+_HTML = "<button title='A picture of the chart above, with device, versions and n in it'>Picture</button>"
+_CSS = """
+button { font: inherit; font-size: .9rem; color: inherit; background: transparent; cursor: pointer;
+  border: 1px solid rgba(128, 128, 128, .4); border-radius: .5rem; padding: .35rem .8rem; }
+button:hover, button:focus-visible { border-color: var(--st-primary-color); color: var(--st-primary-color); }
+"""
+# Plotly draws the picture in the browser, as it stands there: zoomed, light or dark.
+_picture = st.components.v2.component("fusionscope_picture", js=_PICTURE, html=_HTML, css=_CSS)
+
+
+def config(name: str, *, mode_bar: bool | str = "hover") -> dict[str, Any]:
+    """The configuration of a chart that can be downloaded as a picture named `name`."""
+    return {
+        "displaylogo": False,
+        "displayModeBar": mode_bar,
+        "modeBarButtons": [["toImage"]],
+        "showTips": False,
+        "toImageButtonOptions": {"format": "png", "filename": name, "scale": 2},
+    }
+
+
+def row(holder: str, table: pd.DataFrame, entries: Sequence[Entry], *, name: str) -> None:
+    """Picture and table of a chart in the container of key `holder`. Each row of the table carries its run, device and
+    versions: by its column `run`, or all of them those of the one entry."""
+    with st.container(horizontal=True, gap="small", vertical_alignment="center"):
+        _picture(key=f"picture:{name}", data={"holder": holder}, width="content", height="content")
+        st.download_button(
+            "Table (CSV)",
+            data=lambda: _csv(table, entries),
+            file_name=f"fusionscope-{name}.csv",
+            mime="text/csv",
+            icon=":material/table:",
+            on_click="ignore",
+            type="tertiary",
+            key=f"table:{name}",
+            help="The table below; each row carries its run, device and versions. Empty is unknown.",
+        )
+
+
+def _csv(table: pd.DataFrame, entries: Sequence[Entry]) -> bytes:
+    heads = {entry.head.id: entry.head for entry in entries}
+    runs = table["run"] if "run" in table else pd.Series([entries[0].head.id] * len(table), index=table.index)
+    told = table.assign(
+        run=runs,
+        device=[heads[run].device.name for run in runs],
+        driver=[heads[run].device.driver for run in runs],
+        torch=[heads[run].versions.get("torch") for run in runs],
+        taken_utc=[heads[run].created for run in runs],
+    )
+    return bytes(told.to_csv(index=False).encode())

@@ -1,0 +1,148 @@
+"""Roles of a step's work, and what several runs say together, from traces built by hand."""
+
+import pytest
+
+from core.analysis.prediction import copy_rate, predictions
+from core.analysis.roles import role_times, work
+from core.analysis.spread import spread
+from core.analysis.stack import gaps_of_the_profiler, one_step, remarks, stacked_run, unlike
+from core.layers import LAYERS
+from core.trace import read_trace
+from tests.runs import trace_bytes
+
+MLP = next(layer for layer in LAYERS if layer.name == "geglu_mlp").roles
+GEMM, OTHER_GEMM = "nvjet_sm90_tst_256x128_64x4_1x2_h_bz_coopA_TNT", "nvjet_sm90_tst_192x128_64x5_1x2_h_bz_coopB_TNT"
+EAGER = [(GEMM, 50), ("void at::native::vectorized_elementwise_kernel<gelu>", 30), (GEMM, 50),
+         ("void at::native::vectorized_elementwise_kernel<mul>", 40), (OTHER_GEMM, 50)]  # fmt: skip
+FUSED = [(GEMM, 50), (GEMM, 50), ("triton_poi_fused_gelu_mul_0", 35), (OTHER_GEMM, 50)]
+
+
+def tables(kernels, steps=2, *, backward=(), gap=0):
+    """Steps that launch these (name, µs) kernels one after the other; `backward` ones below autograd's engine."""
+    events, correlation = [], 0
+    for step in range(steps):
+        at = 10_000 * step
+        cpu = {"ph": "X", "pid": 1, "tid": 1}
+        events.append({**cpu, "cat": "user_annotation", "name": f"ProfilerStep#{step + 2}", "ts": at, "dur": 9_000})
+        engine = {**cpu, "tid": 2, "cat": "cpu_op", "name": "autograd::engine::evaluate_function: MmBackward0"}
+        events += [{**engine, "ts": at + 500, "dur": 400}] if backward else []
+        gpu_at = at + 1_000
+        for index, (name, us) in enumerate((*kernels, *backward)):
+            correlation += 1
+            late = index >= len(kernels)
+            thread, start = (2, at + 500 + index) if late else (1, at + 10 + index)
+            launch = {**cpu, "tid": thread, "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": start, "dur": 0.5}
+            events.append({**launch, "args": {"correlation": correlation}})
+            kind = "gpu_memcpy" if name.startswith("Memcpy") else "kernel"
+            work_of = {"ph": "X", "pid": 0, "tid": 7, "cat": kind, "name": name, "ts": gpu_at, "dur": us}
+            events.append({**work_of, "args": {"correlation": correlation, "device": 0, "stream": 7}})
+            gpu_at += us + gap
+    return read_trace(trace_bytes(events))
+
+
+def run(title, kernels, *, step_us=(200.0, 210.0), device="NVIDIA H200", sm_mhz=1980.0, **more):
+    return stacked_run(
+        title, tables(kernels, **more), MLP, step_us=spread(step_us), device=device, on_gpu=True, sm_mhz=sm_mhz
+    )
+
+
+def roles_of(kernels, **more):
+    found = role_times(work(tables(kernels, **more), MLP), MLP)
+    return {one.role.name: (one.per_step, one.time_us.median, one.time_us.n) for one in found}
+
+
+def test_matrix_products_take_their_roles_in_order_and_the_rest_is_the_activation():
+    assert roles_of(EAGER) == {
+        "gate": (1.0, 50.0, 2),
+        "up": (1.0, 50.0, 2),
+        "activation": (2.0, 70.0, 2),
+        "down": (1.0, 50.0, 2),
+    }
+    assert roles_of(FUSED)["activation"] == (1.0, 35.0, 2)
+
+
+def test_copies_and_the_backward_pass_have_roles_of_their_own():
+    found = roles_of(
+        [*EAGER, ("Memcpy DtoD (Device -> Device)", 15)], backward=((GEMM, 60), ("void mul_kernel<x>", 20))
+    )
+    assert found["copy"] == (1.0, 15.0, 2)
+    assert found["backward_matmul"] == (1.0, 60.0, 2)
+    assert found["backward_other"] == (1.0, 20.0, 2)
+    assert found["down"] == (1.0, 50.0, 2)
+
+
+def test_more_matrix_products_than_roles_stay_with_the_last():
+    assert roles_of([(GEMM, 10)] * 5)["down"] == (3.0, 30.0, 2)
+
+
+def test_a_step_starts_at_its_first_work_and_knows_the_spread_of_each_piece():
+    step = one_step(run("Eager", EAGER, gap=5), 1)
+    assert step["start_us"].tolist() == [0, 55, 90, 145, 190]
+    assert step[["dur_us", "median_us", "min_us", "max_us", "n"]].iloc[1].tolist() == [30, 30, 30, 30, 2]
+    assert len(one_step(run("Eager", EAGER), 99)) == 5, "the last step where there are fewer"
+
+
+def test_the_remarks_are_computed_from_the_runs():
+    one, two, three = remarks([run("Eager", EAGER), run("torch.compile", FUSED, step_us=(180.0,))], MLP, 30.0)
+    assert (
+        one
+        == "The 3 matrix products run as the same kernels everywhere (150.0 µs a step); gate and up share one kernel."
+    )
+    assert two == (
+        "Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs). Moving its bytes once takes 30.0 µs at this "
+        "card's copy rate."
+    )
+    assert three == (
+        "32% of Eager's kernel time is activation: that is all that fusing can win. torch.compile has the least kernel time a "
+        "step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: 180.0 µs."
+    )
+
+
+def test_other_kernels_and_another_winner_by_step_time_are_told():
+    other = [(OTHER_GEMM, 40), *FUSED[1:]]
+    one, _, three = remarks([run("Eager", EAGER), run("Liger", other, step_us=(300.0,))], MLP, None)
+    assert one.startswith("The 3 matrix products run as other kernels on Liger than on Eager (140.0 to 150.0 µs")
+    assert "The whole step, unprofiled, is shortest on Eager, 205.0 µs (Liger: 300.0 µs)" in three
+
+
+def test_compiles_far_apart_are_told_beside_the_one_that_is_shown():
+    compiled = run("torch.compile", FUSED).with_draws((37.0, 55.6, 6))
+    assert (
+        "35.0 µs, and 37.0 to 55.6 µs over its 6 cold compiles"
+        in remarks([run("Eager", EAGER), compiled], MLP, None)[1]
+    )
+
+
+def test_unlike_devices_and_clocks_are_told_and_devices_are_never_compared():
+    eager, slow = run("Eager", EAGER), run("Liger", FUSED, sm_mhz=1620.0)
+    assert unlike([eager, slow]) == (
+        "The clocks differ: Liger ran at 1,620 MHz, Eager at 1,980 MHz. A slower clock is not a slower kernel.",
+    )
+    elsewhere = run("torch.compile", FUSED, device="CPU")
+    assert "different devices" in unlike([eager, elsewhere])[0]
+    assert remarks([eager, elsewhere], MLP, None) == ()
+    assert unlike([eager, run("x", FUSED)]) == ()
+
+
+def test_a_step_stretched_by_the_profiler_is_told():
+    assert gaps_of_the_profiler([run("Eager", EAGER, gap=0, step_us=(221.0,))], 0) is None
+    told = gaps_of_the_profiler([run("Liger", FUSED, gap=100, step_us=(200.0,))], 0)
+    assert "Liger reaches over 485 µs here and takes 200 µs unprofiled" in told
+
+
+@pytest.mark.parametrize(
+    ("pairs", "rate"),
+    [([(100.0, 10.0), (300.0, 20.0)], 20e6), ([(100.0, 10.0)], None), ([(1.0, 5.0), (2.0, 5.0)], None)],
+)
+def test_the_copy_rate_behind_two_predictions(pairs, rate):
+    assert copy_rate(pairs) == rate
+
+
+def test_predictions_stand_beside_what_came():
+    found = predictions(
+        work_us=100.0, peak_bytes=10, seconds=2.0, compile_s=0.0, measured_work_us=110.0, measured_peak_bytes=None,
+        measured_seconds=4.0, measured_compile_s=None,
+    )  # fmt: skip
+    assert [(one.what, one.unit, one.factor) for one in found] == [
+        ("Device work a step", "us", 1.1), ("Peak memory", "bytes", None), ("Whole run", "s", 2.0),
+    ]  # fmt: skip
