@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -40,12 +39,3 @@ def predictions(
         Prediction("of it compiling", "s", compile_s, measured_compile_s) if compile_s else None,
     ]
     return tuple(one for one in found if one is not None)
-
-
-def copy_rate(pairs: Sequence[tuple[float, float]]) -> float | None:
-    """Bytes a second that predictions of the same layer rest on, from (bytes moved, predicted µs) of several backends: what
-    differs between them is the time of the bytes that one moves and another does not. None where nothing differs."""
-    (low_bytes, low_us), (high_bytes, high_us) = min(pairs), max(pairs)
-    if high_bytes <= low_bytes or high_us <= low_us:
-        return None
-    return (high_bytes - low_bytes) / (high_us - low_us) * 1e6

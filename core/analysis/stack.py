@@ -124,15 +124,14 @@ def gaps_of_the_profiler(runs: Sequence[StackedRun], index: int) -> str | None:
     return f"Launches take longer under the profiler, and gaps between kernels may be its own: {'; '.join(told)}."
 
 
-def remarks(runs: Sequence[StackedRun], roles: Sequence[Role], floor_us: float | None) -> tuple[str, ...]:
+def remarks(runs: Sequence[StackedRun], roles: Sequence[Role]) -> tuple[str, ...]:
     """Three sentences on what the runs say together: the matrix products, what lies between them, and what is at stake.
 
-    `floor_us` is the least time one fused kernel needs for the bytes between, None where that is unknown. Fewer
-    sentences where the layer or the runs have less to tell; none across different devices.
+    Fewer sentences where the layer or the runs have less to tell; none across different devices.
     """
     if len(runs) < 2 or len({run.device for run in runs}) > 1:
         return ()
-    found = [_products(runs, roles), _between(runs, roles, floor_us), _stake(runs, roles)]
+    found = [_products(runs, roles), _between(runs, roles), _stake(runs, roles)]
     return tuple(one for one in found if one)
 
 
@@ -171,7 +170,7 @@ def _and(parts: Sequence[str]) -> str:
     return f"; {', '.join(parts)}" if parts else ""
 
 
-def _between(runs: Sequence[StackedRun], roles: Sequence[Role], floor_us: float | None) -> str | None:
+def _between(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
     role = next((one for one in roles if not one.matmul), None)
     if role is None:
         return None
@@ -188,8 +187,7 @@ def _between(runs: Sequence[StackedRun], roles: Sequence[Role], floor_us: float 
         if run.draws_us is not None and run.draws_us[1] > run.draws_us[0] * (1 + ALIKE):
             time += f", and {run.draws_us[0]:.1f} to {run.draws_us[1]:.1f} µs over its {run.draws_us[2]} cold compiles"
         told.append(f"{run.title} {kernels} ({time}){also}")
-    floor = f" Moving its bytes once takes {floor_us:.1f} µs at this card's copy rate." if floor_us else ""
-    return f"{role.title[0].upper()}{role.title[1:]}: {'; '.join(told)}.{floor}"
+    return f"{role.title[0].upper()}{role.title[1:]}: {'; '.join(told)}."
 
 
 def _stake(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:

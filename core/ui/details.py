@@ -19,7 +19,9 @@ def show(entry: Entry) -> None:
     st.subheader("Details", anchor="details", help="Everything that a number on this page can be followed to.")
     left, right = st.columns(2)
     with left:
-        st.markdown("**Device and versions**")
+        st.markdown(
+            "**Device and versions**", help="What carried the run out, and the software that shapes its result."
+        )
         _facts({
             "Device": manifest.device.name,
             "Memory": words.memory(manifest.device.memory_bytes),

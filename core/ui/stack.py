@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from pandas.api.types import is_numeric_dtype
 
 from core.analysis.compiles import range_over_compiles
-from core.analysis.prediction import copy_rate
 from core.analysis.spread import Spread
 from core.analysis.stack import StackedRun, all_roles, gaps_of_the_profiler, one_step, remarks, stacked_run, unlike
 from core.charts.stack import Lane, stack
@@ -19,7 +19,7 @@ from core.roles import Role
 from core.store.entry import Entry
 from core.trace import Tables
 from core.ui import chrome, download, session, views, words
-from core.workload import backend_of, cost_of, layer_of
+from core.workload import layer_of
 
 _HOLDER = "stack-holder"
 
@@ -80,15 +80,15 @@ def show(entries: Sequence[Entry], step: int) -> None:
     stretched = gaps_of_the_profiler(runs, step) if on_gpu else None
     if stretched:
         st.caption(words.plain(stretched))
-    for index, sentence in enumerate(remarks(runs, roles, _floor_us([entry for entry, _ in found])), 1):
+    for index, sentence in enumerate(remarks(runs, roles), 1):
         st.markdown(f"**{index}.** {words.plain(sentence)}")
     table = _table(found, roles)
     download.row(_HOLDER, table, [entry for entry, _ in found], name="stack")
     st.dataframe(
         table.drop(columns=["run"]),
-        column_config=_columns(roles),
+        column_config=_columns(roles, table),
         hide_index=True,
-        placeholder=words.UNKNOWN,
+        placeholder="–",
         key="stack-table",
     )
 
@@ -103,21 +103,6 @@ def _lane(entry: Entry, run: StackedRun, step: int) -> Lane:
         total=f"{words.time(time.median if time else None)} in all" if time else "",
         step=one_step(run, step),
     )
-
-
-def _floor_us(entries: Sequence[Entry]) -> float | None:
-    """The least time one kernel needs to move the bytes between the matrix products, at the rate the card was seen to copy."""
-    manifests = [entry.manifest for entry in entries]
-    cost = cost_of(manifests[0].workload)
-    if manifests[0].workload.passes != "fwd" or not cost.fused_moved_bytes:
-        return None
-    pairs = [
-        (float(cost.fused_moved_bytes if backend_of(m.workload).fuses else cost.moved_bytes), m.predicted.work_us)
-        for m in manifests
-        if m.predicted is not None and m.predicted.work_us is not None
-    ]
-    rate = copy_rate(pairs) if pairs else None
-    return None if rate is None else cost.fused_moved_bytes / rate * 1e6
 
 
 def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> pd.DataFrame:
@@ -141,6 +126,9 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
         }
         rows.append(row)
     table = pd.DataFrame(rows)
+    for name, form in (("step", "{:.1f}"), ("replay", "{:.1f}"), ("peak_mb", "{:.1f}"), ("error", "{:.1e}")):
+        if table[name].isna().any():  # an empty cell of a role or a compile says "none", of these it would hide a gap
+            table[name] = [words.UNKNOWN if pd.isna(value) else form.format(value) for value in table[name]]
     unused = [role.name for role in all_roles(roles) if table[role.name].isna().all()]
     if not table["compiles"].any():
         unused += ["compiles", "compile_s"]
@@ -151,22 +139,28 @@ def _median(found: Spread | None) -> float | None:
     return found.median if found else None
 
 
-def _columns(roles: Sequence[Role]) -> dict[str, Any]:
+def _columns(roles: Sequence[Role], table: pd.DataFrame) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    taken = "Median over the profiled steps, summed over its kernels; empty where the run launches none for it."
-    by_role = {
-        role.name: number(f"{role.title}, µs", format="%.1f", help=f"{role.help} {taken}") for role in all_roles(roles)
-    }
+    taken = "Median over the profiled steps, summed over its kernels; – where the run launches none for it."
+
+    def known(name: str, title: str, form: str, told: str) -> Any:
+        """A column of numbers, or of texts where one of them is unknown."""
+        return number(title, format=form, help=told) if is_numeric_dtype(table[name]) else text(title, help=told)
+
+    why = "Where it is unknown, the run's own Details say why."
     return {
         "backend": text("Backend", help=explain("backend")),
-        **by_role,
+        **{
+            role.name: number(f"{role.title}, µs", format="%.1f", help=f"{role.help} {taken}")
+            for role in all_roles(roles)
+        },
         "kernel_time": number("All, µs", format="%.1f", help=f"{explain('kernel time')} Copies and fills included."),
         "n": number("n", help=f"{explain('n')} Here: profiled steps."),
-        "step": number("Step, µs", format="%.1f", help=f"{explain('step time')} Median. {explain('unprofiled')}"),
+        "step": known("step", "Step, µs", "%.1f", f"{explain('step time')} Median. {explain('unprofiled')} {why}"),
         "step_range": text("Step, range", help=explain("spread")),
-        "replay": number("Replay, µs", format="%.1f", help=f"{explain('cuda-graph replay')} Median."),
-        "peak_mb": number("Peak memory, MB", format="%.1f", help=explain("peak memory")),
-        "error": number("Numeric error", format="%.1e", help=explain("numeric error")),
+        "replay": known("replay", "Replay, µs", "%.1f", f"{explain('cuda-graph replay')} Median. {why}"),
+        "peak_mb": known("peak_mb", "Peak memory, MB", "%.1f", f"{explain('peak memory')} {why}"),
+        "error": known("error", "Numeric error", "%.1e", f"{explain('numeric error')} {why}"),
         "compiles": number("Compiles", help=f"{explain('cold compile')} How many of them this run holds."),
         "compile_s": number("Slowest, s", format="%.2f", help="First call of the slowest of its cold compiles."),
         "clock": text("SM clock", help=f"{explain('clocks')} Right before and after the profile."),

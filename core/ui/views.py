@@ -56,7 +56,8 @@ def headline(manifest: Manifest, found: Headline) -> None:
         _metric(first[3], "GPU busy", words.percent(found.busy_share), "of the unprofiled step",
                 f"{explain('gpu busy')} Computed: median busy time (profiled) over the median step (unprofiled).")  # fmt: skip
         _metric(second[0], "CUDA-graph replay", words.time(replay.median if replay else None),
-                words.range_and_n(replay) if replay else "see Details", explain("cuda-graph replay"))  # fmt: skip
+                words.range_and_n(replay) if replay else "not captured",
+                f"{explain('cuda-graph replay')} {words.plain(manifest.graph_replay_why or '')}")  # fmt: skip
         _metric(second[1], "Peak memory", words.memory(manifest.peak_memory_bytes), "allocated by PyTorch",
                 explain("peak memory"))  # fmt: skip
         _metric(second[2], "SM clock", words.clock_range(manifest.window_clocks), words.throttle(manifest.window_clocks),

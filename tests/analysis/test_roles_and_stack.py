@@ -1,8 +1,6 @@
 """Roles of a step's work, and what several runs say together, from traces built by hand."""
 
-import pytest
-
-from core.analysis.prediction import copy_rate, predictions
+from core.analysis.prediction import predictions
 from core.analysis.roles import role_times, work
 from core.analysis.spread import spread
 from core.analysis.stack import gaps_of_the_profiler, one_step, remarks, stacked_run, unlike
@@ -83,15 +81,12 @@ def test_a_step_starts_at_its_first_work_and_knows_the_spread_of_each_piece():
 
 
 def test_the_remarks_are_computed_from_the_runs():
-    one, two, three = remarks([run("Eager", EAGER), run("torch.compile", FUSED, step_us=(180.0,))], MLP, 30.0)
+    one, two, three = remarks([run("Eager", EAGER), run("torch.compile", FUSED, step_us=(180.0,))], MLP)
     assert (
         one
         == "The 3 matrix products run as the same kernels everywhere (150.0 µs a step); gate and up share one kernel."
     )
-    assert two == (
-        "Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs). Moving its bytes once takes 30.0 µs at this "
-        "card's copy rate."
-    )
+    assert two == ("Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs).")
     assert three == (
         "32% of Eager's kernel time is activation: that is all that fusing can win. torch.compile has the least kernel time a "
         "step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: 180.0 µs."
@@ -100,17 +95,14 @@ def test_the_remarks_are_computed_from_the_runs():
 
 def test_other_kernels_and_another_winner_by_step_time_are_told():
     other = [(OTHER_GEMM, 40), *FUSED[1:]]
-    one, _, three = remarks([run("Eager", EAGER), run("Liger", other, step_us=(300.0,))], MLP, None)
+    one, _, three = remarks([run("Eager", EAGER), run("Liger", other, step_us=(300.0,))], MLP)
     assert one.startswith("The 3 matrix products run as other kernels on Liger than on Eager (140.0 to 150.0 µs")
     assert "The whole step, unprofiled, is shortest on Eager, 205.0 µs (Liger: 300.0 µs)" in three
 
 
 def test_compiles_far_apart_are_told_beside_the_one_that_is_shown():
     compiled = run("torch.compile", FUSED).with_draws((37.0, 55.6, 6))
-    assert (
-        "35.0 µs, and 37.0 to 55.6 µs over its 6 cold compiles"
-        in remarks([run("Eager", EAGER), compiled], MLP, None)[1]
-    )
+    assert "35.0 µs, and 37.0 to 55.6 µs over its 6 cold compiles" in remarks([run("Eager", EAGER), compiled], MLP)[1]
 
 
 def test_unlike_devices_and_clocks_are_told_and_devices_are_never_compared():
@@ -120,7 +112,7 @@ def test_unlike_devices_and_clocks_are_told_and_devices_are_never_compared():
     )
     elsewhere = run("torch.compile", FUSED, device="CPU")
     assert "different devices" in unlike([eager, elsewhere])[0]
-    assert remarks([eager, elsewhere], MLP, None) == ()
+    assert remarks([eager, elsewhere], MLP) == ()
     assert unlike([eager, run("x", FUSED)]) == ()
 
 
@@ -128,14 +120,6 @@ def test_a_step_stretched_by_the_profiler_is_told():
     assert gaps_of_the_profiler([run("Eager", EAGER, gap=0, step_us=(221.0,))], 0) is None
     told = gaps_of_the_profiler([run("Liger", FUSED, gap=100, step_us=(200.0,))], 0)
     assert "Liger reaches over 485 µs here and takes 200 µs unprofiled" in told
-
-
-@pytest.mark.parametrize(
-    ("pairs", "rate"),
-    [([(100.0, 10.0), (300.0, 20.0)], 20e6), ([(100.0, 10.0)], None), ([(1.0, 5.0), (2.0, 5.0)], None)],
-)
-def test_the_copy_rate_behind_two_predictions(pairs, rate):
-    assert copy_rate(pairs) == rate
 
 
 def test_predictions_stand_beside_what_came():
