@@ -19,7 +19,12 @@ class Role:
     help: str
 
 
-COPY = Role("copy", "copies", False, "Data moved as it is, such as a bias into the result that a GEMM then adds to.")
+COPY = Role(
+    "copy",
+    "copies",
+    False,
+    "Data moved as it is: a bias into the result that a GEMM adds to, inputs into a CUDA graph.",
+)
 FILL = Role("fill", "fills", False, "Memory set to one value, such as a GEMM's workspace.")
 BACKWARD_MATMUL = Role("backward_matmul", "backward, matrix products", True, "Matrix products of the backward pass.")
 BACKWARD_OTHER = Role("backward_other", "backward, the rest", False, "What the backward pass does beside them.")

@@ -63,7 +63,7 @@ def work(tables: Tables, roles: Sequence[Role]) -> pd.DataFrame:
     )
     for number in step_annotations(tables):
         of_step = np.flatnonzero(found["step"].to_numpy() == number)
-        told = _roles([families[i] for i in of_step], backward[of_step].tolist(), roles)
+        told = _roles([_kind_of_work(families[i], names[i]) for i in of_step], backward[of_step].tolist(), roles)
         found.loc[of_step, "role"] = told
     return found
 
@@ -82,6 +82,12 @@ def role_times(found: pd.DataFrame, roles: Sequence[Role]) -> tuple[RoleTime, ..
         assert told is not None  # there is at least one step, or there would be no row
         times.append(RoleTime(role, tuple(dict.fromkeys(own["name"])), len(own) / len(steps), told))
     return tuple(times)
+
+
+def _kind_of_work(key: str, name: str) -> str:
+    """The family, but for kernels that copy within the layer: a change of number format is the layer's own work. What
+    copies inputs for a CUDA graph (a multi-tensor kernel) or memory as it is (Memcpy) is not."""
+    return "other" if key == "copy" and not name.startswith("Memcpy") and "multi_tensor" not in name else key
 
 
 def _roles(families: Sequence[str], backward: Sequence[bool], roles: Sequence[Role]) -> list[str]:

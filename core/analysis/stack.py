@@ -10,7 +10,7 @@ import pandas as pd
 from core.analysis.families import decode_gemm_name
 from core.analysis.roles import RoleTime, role_times, work
 from core.analysis.spread import Spread, spread
-from core.roles import EXTRA_ROLES, Role
+from core.roles import COPY, EXTRA_ROLES, FILL, Role
 from core.trace import Tables
 
 #: Times closer than this are told as alike: medians of the same kernel differ by as much from run to run.
@@ -90,6 +90,13 @@ def one_step(run: StackedRun, index: int) -> pd.DataFrame:
     )
 
 
+def counted(step: pd.DataFrame, noun: str) -> tuple[str, ...]:
+    """How many pieces of work a step has, in words: "5 kernels", "2 fills"."""
+    copies, fills = (int((step["role"] == role.name).sum()) for role in (COPY, FILL))
+    of = ((len(step) - copies - fills, noun, f"{noun}s"), (copies, "copy", "copies"), (fills, "fill", "fills"))
+    return tuple(f"{count} {one if count == 1 else many}" for count, one, many in of if count)
+
+
 def unlike(runs: Sequence[StackedRun]) -> tuple[str, ...]:
     """What stands between these runs beside their backend, a sentence each: devices and clocks that differ."""
     told = []
@@ -117,7 +124,7 @@ def gaps_of_the_profiler(runs: Sequence[StackedRun], index: int) -> str | None:
         span_us = float((step["start_us"] + step["dur_us"]).max())
         if span_us > run.step_us.median * _STRETCHED:
             told.append(
-                f"{run.title} reaches over {span_us:.0f} µs here and takes {run.step_us.median:.0f} µs unprofiled"
+                f"{run.title} reaches over {span_us:,.0f} µs here and takes {run.step_us.median:,.0f} µs unprofiled"
             )
     if not told:
         return None
@@ -185,7 +192,7 @@ def _between(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
         kernels = f"{own.per_step:g} {'kernel' if own.per_step == 1 else 'kernels'}"
         time = f"{own.time_us.median:.1f} µs"
         if run.draws_us is not None and run.draws_us[1] > run.draws_us[0] * (1 + ALIKE):
-            time += f", and {run.draws_us[0]:.1f} to {run.draws_us[1]:.1f} µs over its {run.draws_us[2]} cold compiles"
+            time += f" here; {run.draws_us[0]:.1f} to {run.draws_us[1]:.1f} µs over its {run.draws_us[2]} cold compiles"
         told.append(f"{run.title} {kernels} ({time}){also}")
     return f"{role.title[0].upper()}{role.title[1:]}: {'; '.join(told)}."
 
@@ -203,14 +210,36 @@ def _stake(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
     stake = (
         f"All of the layer is at stake: it is one {role.title}"
         if share > 0.995
-        else f"{share:.0%} of {base.title}'s kernel time is {role.title}: that is all that fusing can win"
+        else f"{share:.0%} of {base.title}'s kernel time is {role.title}: that is the part that fusing works on"
     )
-    if largest <= least * (1 + ALIKE):
+    near = [(us, run) for us, run in totals if us <= least * (1 + ALIKE)]
+    if len(near) == len(totals):
         return f"{stake}. The kernel times of a step are alike within {ALIKE:.0%} ({least:.1f} to {largest:.1f} µs)."
-    return (
-        f"{stake}. {fast.title} has the least kernel time a step, {least:.1f} µs; {slow.title} the most, {largest:.1f} µs: "
-        f"{1 - least / largest:.0%} less.{_steps_say(runs, fast)}"
+    names = " and ".join(run.title for _, run in near)
+    told = (
+        f"{least:.1f} µs"
+        if len(near) == 1
+        else f"{least:.1f} to {max(us for us, _ in near):.1f} µs, no difference beyond the noise"
     )
+    return (
+        f"{stake}. {names} {'has' if len(near) == 1 else 'have'} the least kernel time a step, {told}; {slow.title} the most, "
+        f"{largest:.1f} µs: {1 - least / largest:.0%} less.{_unlucky(near, totals)}{_steps_say(runs, fast)}"
+    )
+
+
+def _unlucky(near: Sequence[tuple[float, StackedRun]], totals: Sequence[tuple[float, StackedRun]]) -> str:
+    """Where another cold compile of a front-runner would have been overtaken, that is said: one compile is an anecdote."""
+    for us, run in near:
+        shown = next(
+            (one.time_us.median for one in run.roles if not one.role.matmul and one.role not in EXTRA_ROLES), None
+        )
+        if run.draws_us is None or shown is None:
+            continue
+        worst_us = us - shown + run.draws_us[1]
+        ahead = [other.title for other_us, other in totals if other is not run and other_us * (1 + ALIKE) < worst_us]
+        if worst_us > us * (1 + ALIKE) and ahead:
+            return f" In the slowest of its compiles {run.title} would take {worst_us:.1f} µs, behind {' and '.join(ahead)}."
+    return ""
 
 
 def _steps_say(runs: Sequence[StackedRun], least_kernels: StackedRun) -> str:

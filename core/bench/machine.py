@@ -69,7 +69,7 @@ def look_over() -> Machine:
 def _gap(backend: Backend, device: str, known: dict[str, str | None]) -> str | None:
     """Why the backend cannot run here, None where it can."""
     if backend.needs_gpu and device == "cpu":
-        return f"{backend.title} need a GPU; this machine has none that torch can use."
+        return f"{backend.title}: a GPU is needed, and this machine has none that torch can use."
     if backend.twin == "liger" and known["liger_kernel"] is None:
         return "liger-kernel is not installed; run make setup again on Linux."
     compilers = ("g++", "clang++") if device == "cpu" else ("gcc", "clang", "cc")

@@ -36,11 +36,11 @@ def source_line(figure: go.Figure, source: str, *, dark: bool) -> None:
         yref="paper",
         x=0,
         y=0,
-        yshift=-62,
+        yshift=-70,
         xanchor="left",
         yanchor="top",
         showarrow=False,
         align="left",
         font={"size": 12, "color": look(dark).faint},
     )
-    figure.update_layout(margin={"b": 92}, height=(figure.layout.height or 400) + 40)
+    figure.update_layout(margin={"b": 102}, height=(figure.layout.height or 400) + 50)

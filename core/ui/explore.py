@@ -106,7 +106,7 @@ def runs_to_show(chosen: Sequence[Workload]) -> Found:
 def title(shown: Sequence[Entry]) -> None:
     """Which runs are on screen, and where their numbers come from."""
     first = shown[0].head.workload
-    st.header(f"{words.layer(first)}: {', '.join(words.backend(one.head.workload) for one in shown)}", anchor=False)
+    st.header(f"{words.layer(first)}: {' · '.join(words.backend(one.head.workload) for one in shown)}", anchor=False)
     st.markdown(words.fields(first))
     with st.container(horizontal=True, vertical_alignment="center", key="origin"):
         for place, origin in dict.fromkeys((words.place(one.head.device, one.origin), one.origin) for one in shown):

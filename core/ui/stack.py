@@ -12,7 +12,16 @@ from pandas.api.types import is_numeric_dtype
 
 from core.analysis.compiles import range_over_compiles
 from core.analysis.spread import Spread
-from core.analysis.stack import StackedRun, all_roles, gaps_of_the_profiler, one_step, remarks, stacked_run, unlike
+from core.analysis.stack import (
+    StackedRun,
+    all_roles,
+    counted,
+    gaps_of_the_profiler,
+    one_step,
+    remarks,
+    stacked_run,
+    unlike,
+)
 from core.charts.stack import Lane, stack
 from core.glossary import explain
 from core.roles import Role
@@ -94,12 +103,10 @@ def show(entries: Sequence[Entry], step: int) -> None:
 
 
 def _lane(entry: Entry, run: StackedRun, step: int) -> Lane:
-    kernels = sum(1 for _ in one_step(run, step)["row"])
     time = run.kernel_time_us
-    noun = "kernels, copies, fills" if run.on_gpu else "operators"
     return Lane(
         title=run.title,
-        note=f"{kernels} {noun}",
+        note=", ".join(counted(one_step(run, step), "kernel" if run.on_gpu else "operator")),
         total=f"{words.time(time.median if time else None)} in all" if time else "",
         step=one_step(run, step),
     )

@@ -74,7 +74,7 @@ def kernels(page):
 def test_the_first_view_is_the_articles_mlp():
     page = explore()
     assert not page.exception
-    assert page.header[0].value == "Gated MLP (GEGLU): Eager, torch.compile, Liger kernels"
+    assert page.header[0].value == "Gated MLP (GEGLU): Eager · torch.compile · Liger kernels"
     assert not page.warning
     remarks = [text for text in texts(page, "markdown") if re.match(r"\*\*[123]\.\*\* ", text)]
     assert "The 3 matrix products run as the same kernels everywhere" in remarks[0]
@@ -180,7 +180,7 @@ def test_sizes_nobody_ran_lead_to_the_nearest_runs():
 def test_changing_layer_and_preset_changes_the_run():
     page = explore()
     page.selectbox(key="pick:layer").set_value("linear").run()
-    assert page.header[0].value == "nn.Linear: Eager, torch.compile", "a backend that the layer lacks falls away"
+    assert page.header[0].value == "nn.Linear: Eager · torch.compile", "a backend that the layer lacks falls away"
     assert page.query_params["layer"] == "linear"
     page.multiselect(key="pick:backends").set_value(["compile"]).run()
     assert page.header[0].value == "nn.Linear: torch.compile"
