@@ -58,7 +58,9 @@ def test_names_are_unique_and_fit_into_links():
 @pytest.fixture
 def with_dummies(tmp_path):
     """A copy of the code with a layer and a backend more: a file and a name each."""
-    shutil.copytree(ROOT / "core", tmp_path / "core", ignore=shutil.ignore_patterns("__pycache__"))
+    for folder in ("core", "pages"):
+        shutil.copytree(ROOT / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "app.py", tmp_path)
     for room, last, name, text in (("layers", "geglu_mlp", "square", LAYER), ("backends", "liger", "twice", BACKEND)):
         (tmp_path / "core" / room / f"{name}.py").write_text(text)
         registry = tmp_path / "core" / room / "__init__.py"
@@ -76,6 +78,31 @@ def test_a_dummy_layer_on_a_dummy_backend_runs(with_dummies, home):
     )
     assert done.returncode == 0, done.stderr
     assert "Square, width 16, fp32, forward + backward, Twice" in done.stdout
+
+
+ON_PAGES = """
+from streamlit.testing.v1 import AppTest
+page = AppTest.from_file("app.py", default_timeout=60).switch_page("pages/1_Explore.py")
+page.query_params["layer"], page.query_params["backend"] = "square", "eager,twice"
+page.run()
+assert not page.exception
+assert page.selectbox(key="pick:layer").value == "square"
+assert "Twice" in page.multiselect(key="pick:backends").options
+assert page.multiselect(key="pick:backends").value == ["eager", "twice"]
+assert "99_square: a dummy" in page.selectbox(key="pick:preset").options
+assert page.text_input(key="pick:width").value == "16"
+"""
+
+
+def test_a_dummy_layer_backend_and_preset_are_in_the_pickers_by_themselves(with_dummies, home):
+    done = subprocess.run(
+        [sys.executable, "-c", ON_PAGES],
+        cwd=with_dummies,
+        env=os.environ | {"FUSIONSCOPE_HOME": str(home)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
 
 
 def test_every_layer_is_shipped_on_every_backend_that_applies():

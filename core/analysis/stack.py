@@ -216,11 +216,8 @@ def _stake(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
     if len(near) == len(totals):
         return f"{stake}. The kernel times of a step are alike within {ALIKE:.0%} ({least:.1f} to {largest:.1f} µs)."
     names = " and ".join(run.title for _, run in near)
-    told = (
-        f"{least:.1f} µs"
-        if len(near) == 1
-        else f"{least:.1f} to {max(us for us, _ in near):.1f} µs, no difference beyond the noise"
-    )
+    most_near = max(us for us, _ in near)
+    told = f"{least:.1f} µs" if len(near) == 1 else f"{least:.1f} to {most_near:.1f} µs, no difference beyond the noise"
     return (
         f"{stake}. {names} {'has' if len(near) == 1 else 'have'} the least kernel time a step, {told}; {slow.title} the most, "
         f"{largest:.1f} µs: {1 - least / largest:.0%} less.{_unlucky(near, totals)}{_steps_say(runs, fast)}"

@@ -97,7 +97,8 @@ def test_the_remarks_are_computed_from_the_runs():
     assert two == ("Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs).")
     assert three == (
         "32% of Eager's kernel time is activation: that is the part that fusing works on. torch.compile has the least kernel "
-        "time a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: 180.0 µs."
+        "time a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: "
+        "180.0 µs."
     )
 
 
