@@ -34,13 +34,13 @@ def source_line(figure: go.Figure, source: str, *, dark: bool) -> None:
         text=source,
         xref="paper",
         yref="paper",
-        x=0,
+        x=1,  # the line may be longer than the plot is wide: on its left there is room below the labels
         y=0,
         yshift=-70,
-        xanchor="left",
+        xanchor="right",
         yanchor="top",
         showarrow=False,
-        align="left",
+        align="right",
         font={"size": 12, "color": look(dark).faint},
     )
     figure.update_layout(margin={"b": 102}, height=(figure.layout.height or 400) + 50)

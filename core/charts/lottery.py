@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from core.charts.layout import base_figure
+from core.charts.layout import base_figure, source_line
 from core.charts.palette import colour, look, text_on
 
 #: The tuner's two times for a compile are often alike: their marks stand a little apart.
@@ -28,7 +28,7 @@ class Draw:
     seen: tuple[tuple[str, float], ...]
 
 
-def lottery(draws: Sequence[Draw], *, dark: bool) -> go.Figure:
+def lottery(draws: Sequence[Draw], *, source: str, dark: bool) -> go.Figure:
     """A row a compile: on the left the kernel's true time, on the right the time the tuner saw of each candidate."""
     figure = base_figure(dark=dark)
     ordered = list(reversed(draws))
@@ -43,6 +43,7 @@ def lottery(draws: Sequence[Draw], *, dark: bool) -> go.Figure:
     )
     figure.update_xaxes(gridcolor=look(dark).grid, zeroline=False, ticks="outside", tickcolor=look(dark).grid)
     figure.update_yaxes(tickvals=list(range(len(ordered))), ticktext=[draw.label for draw in ordered], automargin=True)
+    source_line(figure, source, dark=dark)
     return figure
 
 

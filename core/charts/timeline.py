@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from core.analysis.chain import Chain
 from core.analysis.lod import Spans, View
-from core.charts.layout import base_figure
+from core.charts.layout import base_figure, source_line
 from core.charts.palette import FAMILY_COLOURS, colour, look, mixed, shorten, text_on
 
 LANE_PX = 34
@@ -45,13 +45,15 @@ def timeline(
     chain: Chain | None = None,
     gaps: pd.DataFrame | None = None,
     gap_note: str = "",
+    source: str = "",
     dark: bool,
 ) -> go.Figure:
     """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind, note].
 
     `notes` maps event rows to what else their hover says. `chain` lights up those events, dims the others and joins them
     by a line. `gaps` (as of busy.gaps) are hatched on the lane of the GPU work that ends them; `gap_note` is what their
-    hover says besides their length. Their customdata is [duration µs]: a click on them means nothing.
+    hover says besides their length. Their customdata is [duration µs]: a click on them means nothing. `source` is where the
+    numbers come from, for a picture that leaves the page.
     """
     figure = base_figure(dark=dark)
     lit = np.isin(spans.row, chain.rows) if chain else np.ones(len(spans.row), bool)
@@ -83,6 +85,7 @@ def timeline(
         automargin=True,
         tickfont={"size": 13},
     )
+    source_line(figure, source, dark=dark)
     return figure
 
 

@@ -40,11 +40,16 @@ def config(name: str, *, mode_bar: bool | str = "hover") -> dict[str, Any]:
     }
 
 
+def picture(holder: str, name: str) -> None:
+    """A button that saves the chart in the container of key `holder` as a picture, as it stands in the browser."""
+    _picture(key=f"picture:{name}", data={"holder": holder}, width="content", height="content")
+
+
 def row(holder: str, table: pd.DataFrame, entries: Sequence[Entry], *, name: str) -> None:
     """Picture and table of a chart in the container of key `holder`. Each row of the table carries its run, device and
     versions: by its column `run`, or all of them those of the one entry."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
-        _picture(key=f"picture:{name}", data={"holder": holder}, width="content", height="content")
+        picture(holder, name)
         st.download_button(
             "Table (CSV)",
             data=lambda: _csv(table, entries),

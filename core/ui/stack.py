@@ -70,7 +70,10 @@ def show(entries: Sequence[Entry], step: int) -> None:
     for sentence in unlike(runs):
         st.warning(words.plain(sentence), icon=":material/warning:")
     noun = "GPU work" if on_gpu else "operator"
-    source = words.source_line([entry.manifest for entry, _ in found], f"step {step + 1} as profiled")
+    source = words.source_line(
+        [entry.manifest for entry, _ in found],
+        f"{words.layer(first.head.workload)}, {words.sizes(first.head.workload)}, step {step + 1} as profiled",
+    )
     figure = stack(
         [_lane(entry, run, step) for entry, run in found],
         all_roles(roles),
@@ -104,10 +107,11 @@ def show(entries: Sequence[Entry], step: int) -> None:
 
 def _lane(entry: Entry, run: StackedRun, step: int) -> Lane:
     time = run.kernel_time_us
+    spread = f"<br>  <span style='font-size:12px'>{words.range_and_n(time)}</span>"
     return Lane(
         title=run.title,
         note=", ".join(counted(one_step(run, step), "kernel" if run.on_gpu else "operator")),
-        total=f"{words.time(time.median if time else None)} in all" if time else "",
+        total=f"{words.time(time.median)} in all{spread}" if time else "",
         step=one_step(run, step),
     )
 

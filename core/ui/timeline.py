@@ -21,7 +21,7 @@ from core.glossary import explain
 from core.store.entry import Entry
 from core.store.runfile import RunFileError
 from core.trace import Tables, TraceError, event_args
-from core.ui import chrome, legend, link, session, tree, words
+from core.ui import chrome, download, legend, link, session, tree, words
 
 _BRIDGE = """
 export default function ({ setTriggerValue, data }) {
@@ -121,13 +121,16 @@ def show(entry: Entry, tables: Tables) -> None:
                 chain=lit,
                 gaps=waits.suspects if waits else None,
                 gap_note=_gap_note(waits) if waits else "",
+                source=words.source_line(
+                    [entry.manifest], f"{words.title(entry.head.workload)}, {_what(tables, step)} as profiled"
+                ),
                 dark=chrome.is_dark(),
             ),
             key=chart_key,
             theme=None,
             on_select=lambda: _clicked(picked_key, chart_key),
             selection_mode="points",
-            config={"displayModeBar": False, "showTips": False},
+            config=download.config("fusionscope-timeline"),
             alt="Timeline of CPU operators, launch calls and GPU kernels",
         )
     _bridge(
@@ -135,6 +138,7 @@ def show(entry: Entry, tables: Tables) -> None:
         data={"holder": holder},
         on_range_change=lambda: _zoomed(view_key, whole),
     )
+    download.picture(holder, "timeline")
     legend.show({found.families[code] for code in np.unique(found.family_code)})
     if waits is not None:
         _say_gaps(waits, step)
@@ -150,6 +154,12 @@ def show(entry: Entry, tables: Tables) -> None:
         number = step_numbers(tables).index(of_step) + 1
         st.subheader(f"Dispatch of step {number}", help=explain("dispatch"), anchor="dispatch")
         tree.show(tables, of_step, on_gpu=on_gpu)
+
+
+def _what(tables: Tables, step: int | None) -> str:
+    return (
+        "all steps" if step is None else f"step {step_numbers(tables).index(step) + 1} of {len(step_numbers(tables))}"
+    )
 
 
 def _step_picker(run: str, tables: Tables, column: DeltaGenerator) -> int | None:

@@ -38,11 +38,13 @@ def show(tables: Tables, step: int, *, on_gpu: bool) -> None:
         .fs-tree {{ border-collapse: collapse; width: 100%; font-size: 0.88rem; color: {theme.text}; }}
         .fs-tree th {{ text-align: left; color: {theme.faint}; font-weight: 600; padding: 4px 10px; }}
         .fs-tree td {{ padding: 3px 10px; border-top: 1px solid {theme.grid}; vertical-align: top; }}
-        .fs-tree .fs-name {{ font-family: monospace; white-space: nowrap; }}
+        .fs-tree .fs-name {{ font-family: monospace; white-space: nowrap; max-width: 24rem; overflow: hidden;
+            text-overflow: ellipsis; }}
         .fs-tree .fs-time {{ text-align: right; white-space: nowrap; }}
         .fs-tree .fs-none {{ color: {theme.faint}; }}
         .fs-tree .fs-inputs {{ color: {theme.faint}; font-family: monospace; font-size: 0.78rem; line-height: 1.3;
-            white-space: nowrap; }}
+            white-space: nowrap; max-width: 15rem; overflow: hidden; text-overflow: ellipsis; }}
+        .fs-tree .fs-launched {{ min-width: 19rem; }}
         .fs-chip {{ display: inline-block; width: 0.8em; height: 0.8em; border-radius: 3px; margin-right: 6px; }}
         </style><table class="fs-tree"><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table></div>"""
     )
@@ -75,7 +77,7 @@ def _line(level: int, node: Node, on_gpu: bool, with_inputs: bool) -> str:
         launched = "<span class='fs-none'>launches nothing</span>"
     else:
         launched = ""
-    return f"<tr>{cells}<td>{launched}</td></tr>"
+    return f"<tr>{cells}<td class='fs-launched'>{launched}</td></tr>"
 
 
 def _inputs(node: Node) -> str:

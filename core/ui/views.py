@@ -195,13 +195,16 @@ def compiles(manifest: Manifest) -> None:
     )
     st.subheader("Compiles", help=" ".join(told), anchor="compiles")
     found = run_draws(manifest)
+    source = words.source_line(
+        [manifest], f"{words.title(manifest.workload)}, n {manifest.workload.steps} steps a compile"
+    )
     for kernel in found:
         st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
         st.plotly_chart(
-            lottery(_draws(manifest, kernel.kernel), dark=chrome.is_dark()),
+            lottery(_draws(manifest, kernel.kernel), source=source, dark=chrome.is_dark()),
             theme=None,
             key=f"lottery-{kernel.kernel}",
-            config={"displaylogo": False},
+            config=download.config("fusionscope-compiles"),
             alt="True kernel time of each cold compile beside what the tuner saw",
         )
     if not found:

@@ -151,6 +151,11 @@ def backend(workload: Workload) -> str:
     return backend_of(workload).title
 
 
+def title(workload: Workload) -> str:
+    """ "Gated MLP (GEGLU), Eager, 64 × 128 × 768 × 3,072"."""
+    return f"{layer(workload)}, {backend(workload)}, {sizes(workload)}"
+
+
 def fields(workload: Workload) -> str:
     """Sizes, flags, number format and passes of a workload, the sizes by their titles."""
     titles = {size.name: size.title.lower() for size in layer_of(workload).sizes}

@@ -173,7 +173,7 @@ def test_the_lottery_sets_the_truth_beside_what_the_tuner_saw():
         Draw("1, warm worker", "triton_x", "XBLOCK 512, 8 warps", 55.6, 55.0, 56.0, seen),
         Draw("2, fresh process", "triton_x", "unknown", None, None, None, ()),
     ]
-    figure = lottery(draws, dark=False)
+    figure = lottery(draws, source="", dark=False)
     assert list(figure.data[0].x) == [55.6]
     assert [list(one.x) for one in figure.data[1:]] == [[128.0], [207.0]]
     assert list(figure.layout.yaxis.ticktext) == ["2, fresh process", "1, warm worker"]
