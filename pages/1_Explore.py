@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from core.store.entry import Entry
 from core.ui import chrome, explore, link, pickers, run, runpanel, stack, timeline, words
 from core.workload import Workload, WorkloadError
 
@@ -44,7 +45,7 @@ def _missing(found: explore.Found) -> None:
         explore.not_run_yet(found)
 
 
-def _show(shown: Sequence[explore.Entry]) -> None:
+def _show(shown: Sequence[Entry]) -> None:
     explore.say_mismatches(shown)
     step = timeline.index_of_step(link.step())
     if len(shown) > 1:
