@@ -78,14 +78,13 @@ def _machine() -> None:
     facts = [
         f"Live runs happen on **{words.plain(words.device(device))}**"
         + (f", {words.memory(device.memory_bytes)}" if device.memory_bytes else ""),
-        f"Driver {device.driver}, CUDA {device.cuda}"
+        f"Driver {device.driver or words.UNKNOWN}, CUDA {device.cuda or words.UNKNOWN}"
         if device.kind == "gpu"
         else "No GPU that torch can use: live runs speak of operators on the CPU, recordings of kernels on a GPU",
         ", ".join(f"{name.replace('_', '-')} {version}" for name, version in machine.versions.items() if version),
         f"Free memory when the worker started: {words.memory(machine.rates.free_memory_bytes)}",
     ]
-    titles = {backend.name: backend.title for backend in BACKENDS}
-    facts += [f"{titles[name]}: {sentence}" for name, sentence in machine.gaps.items()]
+    facts += list(machine.gaps.values())
     st.markdown("\n".join(f"- {fact}" for fact in facts))
 
 

@@ -25,6 +25,7 @@ from core.trace import TraceError
 from core.workload import Workload, WorkloadError, from_preset, make
 
 ERROR = 2
+_FRESH_MAX = 20
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -57,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     what.add_argument("--preset", help="one of the article's scripts, e.g. 03_simple_mlp")
     what.add_argument("--shipped", action="store_true", help="the whole set that the project ships; resumable")
     record.add_argument("fields", nargs="*", metavar="NAME=VALUE", help="e.g. layer=geglu_mlp batch=16 backend=compile")
-    record.add_argument("--fresh", type=int, metavar="N", help="also compile in N fresh processes (default: 0)")
+    record.add_argument("--fresh", type=_count, metavar="N", help="also compile in N fresh processes (default: 0)")
     record.add_argument("--out", type=Path, metavar="FOLDER", help="where run files go (default: your own store)")
     record.set_defaults(command=_record)
     listing = commands.add_parser("list", help="the runs that are kept, newest first")
@@ -71,6 +72,12 @@ def _parser() -> argparse.ArgumentParser:
     doctor.add_argument("--json", action="store_true")
     doctor.set_defaults(command=_doctor)
     return parser
+
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or int(text) > _FRESH_MAX:
+        raise argparse.ArgumentTypeError(f"a whole number from 0 to {_FRESH_MAX}, and {text[:20]!r} is none")
+    return int(text)
 
 
 def _record(options: argparse.Namespace) -> int:
@@ -124,6 +131,8 @@ def _recordings(options: argparse.Namespace) -> tuple[Recording, ...]:
         name, equals, value = pair.partition("=")
         if not equals:
             raise WorkloadError(f"{pair!r} is not NAME=VALUE, such as batch=16.")
+        if name in fields:
+            raise WorkloadError(f"{name[:40]!r} is given twice; leave one of them out.")
         fields[name] = value
     workload = from_preset(options.preset, **fields) if options.preset else make(fields)
     return (Recording(workload, protocol_for(workload, options.fresh or 0)),)
@@ -144,7 +153,8 @@ def _list(options: argparse.Namespace) -> int:
 
 def _line(entry: Entry) -> str:
     head = entry.head
-    return f"{head.workload.title} on {head.device.name}: {head.failure or head.status} ({head.seconds:.1f} s)"
+    told = f"{head.workload.title} on {head.device.name}: {head.failure or head.status} ({head.seconds:.1f} s)"
+    return "".join(c if c.isprintable() else "?" for c in told)  # a stranger's text could move the terminal's cursor
 
 
 def _summary(options: argparse.Namespace) -> int:

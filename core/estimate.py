@@ -10,6 +10,8 @@ from core.workload import DTYPES, Workload, WorkloadError, backend_of, cost_of
 #: For estimates: calls beside the profiled ones, and what a new process with torch takes to start.
 _CALLS = 40
 _PROCESS_S = 16.0
+#: Bursts, replays and the second under load: what any run takes.
+_RUN_S = 2.0
 #: Where 32-bit indices end: kernels that count elements in them go wrong, some of them silently.
 _INDEX_MAX = 1 << 31
 
@@ -63,9 +65,10 @@ def estimate(
     compile_s, calls = 0.0, _CALLS + workload.steps
     if backend.compiles:
         count = backend.cold_compiles if cold_compiles is None else cold_compiles
-        compile_s = count * rates.compile_s + fresh_processes * (rates.compile_s + _PROCESS_S)
+        compile_s = (count + fresh_processes) * rates.compile_s
         calls += (count - 1 + fresh_processes) * workload.steps
-    return Estimate(memory, own, work_s * 1e6, calls * work_s + reference_s + compile_s, compile_s)
+    seconds = _RUN_S + calls * work_s + reference_s + compile_s + fresh_processes * _PROCESS_S
+    return Estimate(memory, own, work_s * 1e6, seconds, compile_s)
 
 
 def check_fits(workload: Workload, rates: Rates, where: str) -> None:

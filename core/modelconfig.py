@@ -11,26 +11,15 @@ from core.workload import SIZE_MAX, WorkloadError, whole
 
 _SWIGLU = frozenset({"silu", "swish", "swiglu"})
 _GEGLU = frozenset({"gelu", "gelu_pytorch_tanh", "gelu_tanh", "gelu_new", "gelu_fast", "geglu", "gated-gelu"})
-#: Widely used models whose configuration names a width and an activation, and whose MLP is not gated.
-_PLAIN = frozenset(
-    (
-        "gpt2",
-        "gpt_neo",
-        "gpt_neox",
-        "gptj",
-        "bert",
-        "roberta",
-        "distilbert",
-        "opt",
-        "bloom",
-        "falcon",
-        "phi",
-        "vit",
-        "clip",
-    )
-)
+#: Model types whose MLP is gated. Of others an activation of SiLU is taken to mean so; GELU is used both ways.
+_GATED = frozenset(
+    ("llama", "mistral", "mixtral", "qwen2", "qwen2_moe", "qwen3", "qwen3_moe", "gemma", "gemma2", "gemma3", "gemma3_text",
+     "phi3", "granite", "olmo", "olmo2", "cohere", "cohere2", "deepseek_v2", "deepseek_v3", "glm", "glm4", "smollm3",
+     "internlm2", "exaone", "minicpm", "stablelm")
+)  # fmt: skip
 _HIDDEN = ("hidden_size", "d_model", "n_embd", "dim")
-_INTERMEDIATE = ("intermediate_size", "ffn_hidden_size", "d_ff", "n_inner", "moe_intermediate_size")
+_INTERMEDIATE = ("intermediate_size", "ffn_hidden_size", "d_ff", "n_inner")
+_EXPERTS = ("num_experts", "num_local_experts", "n_routed_experts")
 _ACTIVATION = ("hidden_activation", "hidden_act", "activation_function", "feed_forward_proj", "mlp_hidden_act")
 _DTYPES = {"bfloat16": "bf16", "float16": "fp16", "float32": "fp32"}
 _TEXT_MAX = 1_000_000
@@ -51,17 +40,21 @@ def mlp_of(text: str) -> ModelMlp:
     own = config.get("text_config")
     if isinstance(own, Mapping):  # a model of text and pictures keeps its language part inside
         config = {**config, **own}
-    kind = str(config.get("model_type", "")).lower()
-    if kind in _PLAIN:
-        raise WorkloadError(
-            f"The MLP of {name} is not gated, and only gated ones are here; choose the layer and sizes yourself."
-        )
     hidden = _size(config, "the model's width", _HIDDEN)
-    intermediate = _size(config, "the width between the projections", _INTERMEDIATE)
+    experts = _first(config, _EXPERTS)
+    is_mixture = isinstance(experts, int) and experts > 1
+    widths = ("moe_intermediate_size", *_INTERMEDIATE) if is_mixture else _INTERMEDIATE
+    intermediate = _size(config, "the width between the projections", widths)
     activation = _first(config, _ACTIVATION)
     if activation is None:
         raise WorkloadError(f"The config.json of {name} names no activation (hidden_act); choose the layer yourself.")
-    layer = _layer(str(activation).lower(), name)
+    word = str(activation).lower()
+    layer = _layer(word, name)
+    kind = str(config.get("model_type", "")).lower()
+    if layer == "geglu_mlp" and kind not in _GATED and word not in ("geglu", "gated-gelu"):
+        raise WorkloadError(
+            f"Whether the MLP of {name} is gated cannot be told from this config.json; choose the layer and sizes yourself."
+        )
     dtype = _DTYPES.get(str(config.get("torch_dtype", config.get("dtype", ""))))
     fields = {
         "layer": layer,
@@ -69,9 +62,11 @@ def mlp_of(text: str) -> ModelMlp:
         "intermediate": str(intermediate),
         **({"dtype": dtype} if dtype else {}),
     }
-    experts = ", one expert of its mixture" if any("experts" in key for key in config) else ""
-    exact = "; exact GELU is run as its tanh form" if activation == "gelu" else ""
-    return ModelMlp(fields, f"{name}: hidden {hidden:,}, intermediate {intermediate:,}, {activation}{experts}{exact}.")
+    told = [f"{name}: hidden {hidden:,}, intermediate {intermediate:,}, {word}"]
+    told += ["one expert of its mixture"] if is_mixture else []
+    told += [] if kind in _GATED or word in ("geglu", "gated-gelu", "swiglu") else ["taken to be gated"]
+    exact = "; exact GELU is run as its tanh form" if word == "gelu" else ""
+    return ModelMlp(fields, f"{', '.join(told)}{exact}.")
 
 
 def _parsed(text: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.store.entry import Entry
-from core.ui import chrome, explore, link, pickers, run, runpanel, stack, timeline, words
+from core.ui import chrome, explore, link, pickers, run, runpanel, stack, words
 from core.workload import Workload, WorkloadError
 
 
@@ -26,11 +26,12 @@ def main() -> None:
     for sentence in (notice, problem):
         if sentence:
             st.warning(words.plain(sentence), icon=":material/info:")
-    found = explore.runs_to_show(chosen)
+    found = explore.runs_to_show(chosen, fields["layer"])
     _missing(found)
+    explore.pick_device(found, chosen)
     if chosen:
         runpanel.show(chosen, found.missing, live=all(entry.origin == "live" for entry in found.shown))
-    link.write(fields, run=",".join(found.ids) if chosen and not found.missing else None)
+    link.write(fields, run=None if found.stale else ",".join(found.ids))
     if found.shown:
         _show(found.shown)
 
@@ -47,9 +48,8 @@ def _missing(found: explore.Found) -> None:
 
 def _show(shown: Sequence[Entry]) -> None:
     explore.say_mismatches(shown)
-    step = timeline.index_of_step(link.step())
     if len(shown) > 1:
-        stack.show(shown, step)
+        stack.show(shown, link.step())
         st.divider()
     run.show(explore.focus(shown))
 

@@ -37,9 +37,17 @@ def test_the_layer_and_the_widths_are_read(config, layer, sizes):
 
 
 def test_the_number_format_and_experts_are_told():
-    found = mlp_of(json.dumps(LLAMA | {"torch_dtype": "float16", "num_local_experts": 8}))
+    mixture = {"torch_dtype": "float16", "num_experts": 128, "moe_intermediate_size": 768, "model_type": "qwen3_moe"}
+    found = mlp_of(json.dumps(LLAMA | mixture))
     assert found.fields["dtype"] == "fp16"
-    assert found.told == "llama: hidden 4,096, intermediate 14,336, silu, one expert of its mixture."
+    assert found.told == "qwen3_moe: hidden 4,096, intermediate 768, silu, one expert of its mixture."
+    dense = mlp_of(json.dumps(LLAMA | {"num_experts": None, "moe_intermediate_size": 768}))
+    assert dense.told == "llama: hidden 4,096, intermediate 14,336, silu."
+
+
+def test_a_gate_that_is_only_guessed_is_told():
+    assert mlp_of(json.dumps(LLAMA | {"model_type": "new_model"})).told.endswith("silu, taken to be gated.")
+    assert "its tanh form" in mlp_of(json.dumps(GEMMA | {"hidden_activation": "GELU"})).told
 
 
 @pytest.mark.parametrize(
@@ -49,7 +57,11 @@ def test_the_number_format_and_experts_are_told():
         ("[" * 100_000, "This is not JSON"),
         ("[1]", "not an object"),
         ("x" * 2_000_000, "far longer"),
-        (json.dumps({"model_type": "gpt2", "n_embd": 768}), "is not gated"),
+        (
+            json.dumps({"model_type": "gpt2", "n_embd": 768, "n_inner": 3072, "activation_function": "gelu_new"}),
+            "cannot be told",
+        ),
+        (json.dumps(LLAMA | {"model_type": "xlm-roberta", "hidden_act": "gelu"}), "cannot be told"),
         (json.dumps({key: value for key, value in LLAMA.items() if key != "hidden_act"}), "names no activation"),
         (json.dumps(LLAMA | {"hidden_act": "relu"}), "uses the activation 'relu'"),
         (json.dumps({"hidden_act": "silu"}), "does not say the model's width"),

@@ -89,7 +89,7 @@ assert not page.exception
 assert page.selectbox(key="pick:layer").value == "square"
 assert "Twice" in page.multiselect(key="pick:backends").options
 assert page.multiselect(key="pick:backends").value == ["eager", "twice"]
-assert "99_square: a dummy" in page.selectbox(key="pick:preset").options
+assert "99_square: a dummy (not recorded)" in page.selectbox(key="pick:preset").options
 assert page.text_input(key="pick:width").value == "16"
 """
 

@@ -38,9 +38,17 @@ class Bound:
     kernels: int | None
 
 
-def bound(step_us: Spread | None, busy_us: Spread | None, replay_us: Spread | None, kernels: int | None) -> Bound:
+def bound(
+    step_us: Spread | None,
+    busy_us: Spread | None,
+    replay_us: Spread | None,
+    kernels: int | None,
+    *,
+    busy_share: float | None = None,
+) -> Bound:
     """The verdict from the unprofiled step, the GPU's busy time of a step (union, profiled), the CUDA-graph replay and
-    how many kernels a step launches.
+    how many kernels a step launches. `busy_share` is what the headline says, where that holds the busy time against another
+    step than the unprofiled one; None to compute it from the two.
 
     GPU-bound from a busy share of 90% on, or where a replay, which spares the CPU the launching, takes 90% of the step
     or longer and the GPU is busy for at least half of it; overhead-bound below a share of 75%.
@@ -48,7 +56,7 @@ def bound(step_us: Spread | None, busy_us: Spread | None, replay_us: Spread | No
     step = step_us.median if step_us else None
     busy = busy_us.median if busy_us else None
     replay = replay_us.median if replay_us else None
-    share = min(busy / step, 1.0) if step and busy is not None else None
+    share = busy_share if busy_share is not None else min(busy / step, 1.0) if step and busy is not None else None
     if share is None or step is None:
         verdict = UNKNOWN
     elif share >= GPU_BOUND_SHARE or (
@@ -115,7 +123,8 @@ def inflation_sentence(found: ProfiledStep) -> str:
     if found.inflation is None:
         return "How much the profiler slows the step down is unknown."
     if found.inflation < 1.05:
-        return f"The profiler does not slow this step down ({found.inflation:.2f} times the unprofiled step)."
+        slower = " The unprofiled steps ran at lower clocks." if found.inflation < 0.95 else ""
+        return f"The profiler does not slow this step down ({found.inflation:.2f} times the unprofiled step).{slower}"
     keeps = ", and kernels keep their times" if found.side == "GPU" else ""
     return f"Under the profiler a step takes {found.inflation:.1f} times as long: it slows the CPU side down{keeps}."
 

@@ -48,6 +48,10 @@ def draws_by_kernel(found: Sequence[tuple[str, str, str | None, Spread | None]])
 def sentence(kernel: KernelDraws) -> str:
     """What the draws say, in words."""
     n = len(kernel.draws)
+    if n == 1:
+        return f"One cold compile, {kernel.fastest_us:.1f} µs: an anecdote until there are more."
+    if all(config is None for _, config, _ in kernel.draws):
+        return f"{kernel.fastest_us:.1f} to {kernel.slowest_us:.1f} µs over {n} cold compiles; what Inductor chose is unknown."
     if kernel.configurations <= 1:
         return (
             f"{n} cold compiles of {n} chose the same launch configuration: {kernel.fastest_us:.1f} to "

@@ -78,6 +78,24 @@ def operator_family(name: str) -> str:
     return next((key for key, pattern in _OPERATOR_RULES if pattern.search(name)), "op")
 
 
+# What a C++ kernel template applies: the part of its long name that tells it from its siblings.
+_APPLIES = re.compile(
+    r"\b(\w*(?:Functor\w*|_functor|Ops|KernelImpl|kernel_impl|kernel_cuda|Epilogue)|\w+_kernel(?=[(<])|Copy(?=<))"
+)
+_WRAPPERS = re.compile(r"(?:A|B)?UnaryFunctor|BinaryFunctor|UnaryOpFunctor|gpu_kernel_impl\w*|CUDAFunctor")
+
+
+def short_name(name: str) -> str:
+    """A C++ template's name by the template and what it applies: "vectorized_elementwise_kernel<…MulFunctor>"; others as
+    they are."""
+    outer, bracket, rest = name.partition("<")
+    if not bracket or not name.startswith("void "):
+        return name
+    inner = next((one for one in _APPLIES.findall(rest) if not _WRAPPERS.fullmatch(one)), None)
+    base = outer.rpartition("::")[2] or outer
+    return f"{base}<…{inner}>" if inner else f"{base}<…>"
+
+
 # What each spelling of a GEMM's name says: a pattern, and phrases that are used when all their groups were matched.
 _GEMM_SPELLINGS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = (
     (

@@ -9,14 +9,15 @@ import pandas as pd
 from core.analysis.busy import step_windows
 from core.analysis.groups import step_annotations
 from core.analysis.spread import Spread, spread
-from core.trace import Tables, kind_mask
+from core.trace import Tables
 
 
 @dataclass(frozen=True)
 class Headline:
     """Of the profiled steps. `kernels_per_step` is None where the steps differ or there are none; times in µs.
 
-    `busy_share` sets the GPU's busy time (union, profiled) against the unprofiled step; None where either is unknown.
+    `busy_share` sets the GPU's busy time (union, profiled) against a step: `busy_of` says "unprofiled", or "profiled" where
+    that one was the shorter, as it is at higher clocks. Both None where unknown.
     """
 
     steps: int
@@ -24,22 +25,37 @@ class Headline:
     kernel_time_us: Spread | None
     gpu_busy_us: Spread | None
     busy_share: float | None
+    busy_of: str | None
 
 
 def headline(tables: Tables, unprofiled_step_us: float | None) -> Headline:
     """The headline of a run. `unprofiled_step_us` is the median step without the profiler, None where unknown."""
     windows = step_windows(tables)
-    on_gpu = bool(kind_mask(tables.events, "kernel").any())
+    # Kernels that belong to no step (their launch is not in the trace) leave a step's numbers unknown, not 0.
+    on_gpu = bool(windows["kernels"].sum() > 0)
     counts = set(windows["kernels"].tolist())
     busy = spread(windows["gpu_busy_us"].to_numpy()) if on_gpu else None
-    share = min(busy.median / unprofiled_step_us, 1.0) if busy and unprofiled_step_us else None
+    step_us, busy_of = shorter_step(windows, unprofiled_step_us)
+    share = min(busy.median / step_us, 1.0) if busy and step_us else None
     return Headline(
         steps=len(windows),
         kernels_per_step=counts.pop() if on_gpu and len(counts) == 1 else None,
         kernel_time_us=spread(windows["kernel_time_us"].dropna().to_numpy()) if on_gpu else None,
         gpu_busy_us=busy,
         busy_share=share,
+        busy_of=busy_of if share is not None else None,
     )
+
+
+def shorter_step(windows: pd.DataFrame, unprofiled_us: float | None) -> tuple[float | None, str]:
+    """The step that busy times are held against, in µs, and which it is: the unprofiled one, or the median from GPU start to
+    GPU start of the profiled ones where that is shorter. A profile can only make a step longer; a shorter one ran at higher
+    clocks, as its kernels did."""
+    starts_ns = windows["gpu_start_ns"].dropna().to_numpy(dtype="int64")
+    profiled = spread((starts_ns[1:] - starts_ns[:-1]) / 1000) if len(starts_ns) > 1 else None
+    if profiled is None or unprofiled_us is None or profiled.median >= unprofiled_us:
+        return unprofiled_us, "unprofiled"
+    return profiled.median, "profiled"
 
 
 def step_numbers(tables: Tables) -> tuple[int, ...]:

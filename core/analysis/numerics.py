@@ -31,6 +31,6 @@ def mismatch(differences: Sequence[Difference], dtype: str) -> str | None:
     if worst <= TOLERANCES[dtype]:
         return None
     return (
-        f"The {of} is {worst:.2g} away from eager fp32, more than the {TOLERANCES[dtype]:.0e} that {dtype} explains: this "
+        f"The {of} is {worst:.3g} away from eager fp32, more than the {TOLERANCES[dtype]:g} that {dtype} explains: this "
         "run did not compute the layer, whatever its speed."
     )

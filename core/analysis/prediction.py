@@ -24,18 +24,15 @@ def predictions(
     *,
     work_us: float | None,
     peak_bytes: int,
-    seconds: float | None,
     compile_s: float | None,
     measured_work_us: float | None,
     measured_peak_bytes: int | None,
-    measured_seconds: float,
     measured_compile_s: float | None,
 ) -> tuple[Prediction, ...]:
     """The rows of a comparison; a quantity that was not predicted has none."""
     found = [
         Prediction("Device work a step", "us", work_us, measured_work_us) if work_us is not None else None,
         Prediction("Peak memory", "bytes", peak_bytes, measured_peak_bytes),
-        Prediction("Whole run", "s", seconds, measured_seconds) if seconds is not None else None,
-        Prediction("of it compiling", "s", compile_s, measured_compile_s) if compile_s else None,
+        Prediction("Compiling", "s", compile_s, measured_compile_s) if compile_s else None,
     ]
     return tuple(one for one in found if one is not None)

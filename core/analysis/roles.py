@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from core.analysis.families import family, operator_family
-from core.analysis.groups import names_of, step_annotations
+from core.analysis.groups import enclosing, names_of, step_annotations
 from core.analysis.spread import Spread, spread
 from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, EXTRA_ROLES, Role
 from core.trace import GPU_WORK, Tables, codes, column, kind_mask
@@ -32,13 +32,13 @@ class RoleTime:
     time_us: Spread
 
 
-def work(tables: Tables, roles: Sequence[Role]) -> pd.DataFrame:
+def work(tables: Tables, roles: Sequence[Role], *, on_gpu: bool) -> pd.DataFrame:
     """One row a piece of work of the profiled steps, by start: row (of the event), step, start_ns, dur_ns, name, family,
-    role (its name). On a GPU: kernels, copies and fills; of a CPU run: the operators that do the work themselves.
+    role (its name). On a GPU: kernels, copies and fills; of a CPU run: the operators that do the work, each with what it
+    calls.
     """
     events = tables.events
     step, start_ns, dur_ns = column(events, "step"), column(events, "start_ns"), column(events, "dur_ns")
-    on_gpu = bool(kind_mask(events, *GPU_WORK).any())
     wanted = kind_mask(events, *(GPU_WORK if on_gpu else ("op",))) & (step >= 0) & (dur_ns >= 0)
     rows = np.flatnonzero(wanted)
     names = names_of(tables, rows)
@@ -47,7 +47,11 @@ def work(tables: Tables, roles: Sequence[Role]) -> pd.DataFrame:
         families = [family(name, kinds[kind_codes[row]]) for name, row in zip(names, rows.tolist(), strict=True)]
     else:
         families = [operator_family(name) for name in names]
-        own = [index for index, key in enumerate(families) if key != "op"]
+        working = np.zeros(events.num_rows, bool)
+        working[rows] = [key != "op" for key in families]
+        # An operator that does its work by calling another one counts once.
+        inner = enclosing(column(events, "parent"), working) >= 0
+        own = [index for index, row in enumerate(rows.tolist()) if working[row] and not inner[row]]
         rows, names, families = rows[own], [names[i] for i in own], [families[i] for i in own]
     backward = _is_backward(tables, rows)
     found = pd.DataFrame(

@@ -71,7 +71,7 @@ def _gap(backend: Backend, device: str, known: dict[str, str | None]) -> str | N
     if backend.needs_gpu and device == "cpu":
         return f"{backend.title}: a GPU is needed, and this machine has none that torch can use."
     if backend.twin == "liger" and known["liger_kernel"] is None:
-        return "liger-kernel is not installed; run make setup again on Linux."
+        return f"{backend.title}: liger-kernel is not installed; run make setup again on Linux."
     compilers = ("g++", "clang++") if device == "cpu" else ("gcc", "clang", "cc")
     environment = "CXX" if device == "cpu" else "CC"
     if backend.compiles and not (any(map(shutil.which, compilers)) or os.environ.get(environment)):

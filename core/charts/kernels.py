@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.layout import base_figure, source_line
+from core.charts.layout import base_figure, shown, source_line
 from core.charts.palette import colour, look, shorten
 
 
-def kernel_times(table: pd.DataFrame, *, source: str, dark: bool, noun: str = "launch") -> go.Figure:
+def kernel_times(table: pd.DataFrame, *, source: Sequence[str], dark: bool, noun: str = "launch") -> go.Figure:
     """A bar a row of `analysis.kernels.kernel_table` (or of the operator table of a CPU run), in their order.
 
     Columns used: name, family, median_us, min_us, max_us, p25_us, p75_us, n, launches_per_step, and across where there
@@ -43,7 +44,7 @@ def kernel_times(table: pd.DataFrame, *, source: str, dark: bool, noun: str = "l
                 "thickness": 1.6,
                 "width": 5,
             },
-            customdata=rows[["name", "n", "min_us", "max_us"]],
+            customdata=rows[["name", "n", "min_us", "max_us"]].assign(name=[shown(name) for name in rows["name"]]),
             hovertemplate="<b>%{customdata[0]}</b><br>median %{x:.2f} µs<br>%{customdata[2]:.2f} to %{customdata[3]:.2f} µs"
             "<br>n %{customdata[1]}, profiled<extra></extra>",
         )
@@ -69,8 +70,8 @@ def kernel_times(table: pd.DataFrame, *, source: str, dark: bool, noun: str = "l
 def _name(row: Any) -> str:
     """The kernel's name; for a compiled one, below it, how far apart its cold compiles came out."""
     across = getattr(row, "across", None)
-    return shorten(row.name, 44) + (
-        f"<br><span style='font-size: 12px'>{across}</span>" if isinstance(across, str) else ""
+    return shown(shorten(row.name, 44)) + (
+        f"<br><span style='font-size: 12px'>{shown(across)}</span>" if isinstance(across, str) else ""
     )
 
 

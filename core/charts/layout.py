@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+import html
+from collections.abc import Sequence
+
 import plotly.graph_objects as go
 
 from core.charts.palette import look
 
-FONT = "Source Sans, Source Sans Pro, Helvetica, Arial, sans-serif"
+# No web font: a downloaded picture is drawn without it, and its texts would not fit the room measured for them.
+FONT = "Helvetica, Arial, sans-serif"
+
+
+def shown(text: object) -> str:
+    """Any text for a chart as it stands: Plotly reads a subset of HTML, and kernel names hold angle brackets."""
+    return html.escape(" ".join(str(text).splitlines()), quote=False)
 
 
 def base_figure(*, dark: bool) -> go.Figure:
@@ -28,10 +37,10 @@ def base_figure(*, dark: bool) -> go.Figure:
     return figure
 
 
-def source_line(figure: go.Figure, source: str, *, dark: bool) -> None:
-    """A quiet line under a chart that says where its numbers come from: it stays in a picture that leaves the page."""
+def source_line(figure: go.Figure, source: Sequence[str], *, dark: bool) -> None:
+    """Quiet lines under a chart that say where its numbers come from: they stay in a picture that leaves the page."""
     figure.add_annotation(
-        text=source,
+        text="<br>".join(map(shown, source)),
         xref="paper",
         yref="paper",
         x=1,  # the line may be longer than the plot is wide: on its left there is room below the labels
@@ -43,4 +52,4 @@ def source_line(figure: go.Figure, source: str, *, dark: bool) -> None:
         align="right",
         font={"size": 12, "color": look(dark).faint},
     )
-    figure.update_layout(margin={"b": 102}, height=(figure.layout.height or 400) + 50)
+    figure.update_layout(margin={"b": 114}, height=(figure.layout.height or 400) + 62)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from core.charts.layout import base_figure, source_line
+from core.charts.layout import base_figure, shown, source_line
 from core.charts.palette import colour, look, text_on
 
 #: The tuner's two times for a compile are often alike: their marks stand a little apart.
@@ -28,7 +28,7 @@ class Draw:
     seen: tuple[tuple[str, float], ...]
 
 
-def lottery(draws: Sequence[Draw], *, source: str, dark: bool) -> go.Figure:
+def lottery(draws: Sequence[Draw], *, source: Sequence[str], dark: bool) -> go.Figure:
     """A row a compile: on the left the kernel's true time, on the right the time the tuner saw of each candidate."""
     figure = base_figure(dark=dark)
     ordered = list(reversed(draws))
@@ -42,7 +42,9 @@ def lottery(draws: Sequence[Draw], *, source: str, dark: bool) -> go.Figure:
         xaxis2={"domain": _RIGHT, "title": "what the tuner saw, µs", "rangemode": "tozero"},
     )
     figure.update_xaxes(gridcolor=look(dark).grid, zeroline=False, ticks="outside", tickcolor=look(dark).grid)
-    figure.update_yaxes(tickvals=list(range(len(ordered))), ticktext=[draw.label for draw in ordered], automargin=True)
+    figure.update_yaxes(
+        tickvals=list(range(len(ordered))), ticktext=[shown(draw.label) for draw in ordered], automargin=True
+    )
     source_line(figure, source, dark=dark)
     return figure
 
@@ -55,14 +57,16 @@ def _add_true_times(figure: go.Figure, ordered: Sequence[Draw]) -> None:
             y=[row for row, _ in known],
             x=[draw.true_us for _, draw in known],
             marker={"color": [colour("fused", draw.kernel) for _, draw in known]},
-            text=[f"{draw.true_us:.1f} µs · {draw.chosen.rpartition(', ')[0] or draw.chosen}" for _, draw in known],
+            text=[
+                f"{draw.true_us:.1f} µs · {shown(draw.chosen.rpartition(', ')[0] or draw.chosen)}" for _, draw in known
+            ],
             textposition="auto",
             insidetextfont={"color": [text_on(colour("fused", draw.kernel)) for _, draw in known]},
             insidetextanchor="start",
             textangle=0,
             constraintext="none",
             cliponaxis=False,
-            customdata=[(draw.kernel, draw.chosen, draw.low_us, draw.high_us) for _, draw in known],
+            customdata=[(shown(draw.kernel), shown(draw.chosen), draw.low_us, draw.high_us) for _, draw in known],
             hovertemplate="<b>%{customdata[0]}</b><br>true time %{x:.1f} µs (%{customdata[2]:.1f} to %{customdata[3]:.1f})"
             "<br>configuration %{customdata[1]}<extra></extra>",
             showlegend=False,
@@ -83,7 +87,7 @@ def _add_tuner(figure: go.Figure, ordered: Sequence[Draw], *, dark: bool) -> Non
                 y=[mark[0] + (_APART if was_chosen else -_APART) for mark in own],
                 x=[mark[2] for mark in own],
                 marker={"symbol": symbol, "size": 12, "color": theme.mark, "line": {"width": 2, "color": theme.mark}},
-                customdata=[mark[1] for mark in own],
+                customdata=[shown(mark[1]) for mark in own],
                 hovertemplate="the tuner saw %{x:.1f} µs<br>for %{customdata}<extra></extra>",
             )
         )

@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from core.analysis.families import short_name
 from core.roles import Role
 
 FAMILY_COLOURS: dict[str, str] = {
@@ -92,6 +93,8 @@ def text_on(ground: str) -> str:
 
 def shorten(name: str, width: int = 44) -> str:
     """A long kernel name cut in the middle: its start says what it is, its end which variant."""
+    if len(name) > width:
+        name = short_name(name)
     if len(name) <= width:
         return name
     tail = (width - 1) // 2

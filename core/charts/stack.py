@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pandas as pd
 import plotly.graph_objects as go
 
-from core.charts.layout import base_figure, source_line
+from core.charts.layout import base_figure, shown, source_line
 from core.charts.palette import look, role_colours, shorten, text_on
 from core.roles import Role
 
@@ -27,7 +27,7 @@ class Lane:
     step: pd.DataFrame
 
 
-def stack(lanes: Sequence[Lane], roles: Sequence[Role], *, axis: str, source: str, dark: bool) -> go.Figure:
+def stack(lanes: Sequence[Lane], roles: Sequence[Role], *, axis: str, source: Sequence[str], dark: bool) -> go.Figure:
     """A bar a piece of work, coloured by role; `axis` is the title of the time axis in µs, `source` where it comes from."""
     figure = base_figure(dark=dark)
     colours = role_colours(roles)
@@ -67,7 +67,7 @@ def stack(lanes: Sequence[Lane], roles: Sequence[Role], *, axis: str, source: st
     figure.update_xaxes(title=axis, range=[-0.005 * end_us, end_us * 1.22])
     figure.update_yaxes(
         tickvals=list(range(len(lanes))),
-        ticktext=[f"<b>{lane.title}</b><br><span style='font-size:13px'>{lane.note}</span>" for lane in lanes],
+        ticktext=[f"<b>{shown(lane.title)}</b><br><span style='font-size:13px'>{lane.note}</span>" for lane in lanes],
         range=[len(lanes) - 0.45, -0.55],
         fixedrange=True,
         automargin=True,
@@ -99,7 +99,14 @@ def _add_role(figure: go.Figure, lanes: Sequence[Lane], role: Role, tint: str, e
             constraintext="none",
             textfont={"size": 14, "color": text_on(tint)},
             customdata=[
-                (shorten(row["name"], 90), row["median_us"], row["min_us"], row["max_us"], int(row["n"]), row["dur_us"])
+                (
+                    shown(shorten(row["name"], 90)),
+                    row["median_us"],
+                    row["min_us"],
+                    row["max_us"],
+                    int(row["n"]),
+                    row["dur_us"],
+                )
                 for _, row in rows
             ],
             hovertemplate=f"<b>{role.title}</b><br>%{{customdata[0]}}<br>in this step %{{customdata[5]:.2f}} µs<br>"

@@ -6,7 +6,7 @@ whose strength is how much of it is filled.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +15,7 @@ import plotly.graph_objects as go
 
 from core.analysis.chain import Chain
 from core.analysis.lod import Spans, View
-from core.charts.layout import base_figure, source_line
+from core.charts.layout import base_figure, shown, source_line
 from core.charts.palette import FAMILY_COLOURS, colour, look, mixed, shorten, text_on
 
 LANE_PX = 34
@@ -45,7 +45,7 @@ def timeline(
     chain: Chain | None = None,
     gaps: pd.DataFrame | None = None,
     gap_note: str = "",
-    source: str = "",
+    source: Sequence[str] = (),
     dark: bool,
 ) -> go.Figure:
     """The figure; each bar's customdata is [event row, name, start µs, duration µs, lane kind, note].
@@ -108,7 +108,9 @@ def lane_titles(spans: Spans) -> list[str]:
 def _fitting(names: list[str], dur_ns: np.ndarray, window: Window) -> list[str]:
     """Each name cut to what its bar has room for on a chart of usual width; none where that says nothing."""
     room = dur_ns / (window.end_ns - window.start_ns) * _PLOT_PX / _CHARACTER_PX
-    return [_cut(name, int(fits)) if fits >= _CHARACTERS_MIN else "" for name, fits in zip(names, room, strict=True)]
+    return [
+        shown(_cut(name, int(fits))) if fits >= _CHARACTERS_MIN else "" for name, fits in zip(names, room, strict=True)
+    ]
 
 
 def _cut(name: str, fits: int) -> str:
@@ -148,7 +150,7 @@ def _add_bars(
         kinds = [spans.lane_kinds[lane] for lane in spans.lane[index]]
         start_us = (spans.start_ns[index] - window.origin_ns) / 1e3
         rows_here = spans.row[index].tolist()
-        told = [f"<br>{notes[row]}" if row in notes else "" for row in rows_here]
+        told = [f"<br>{shown(notes[row])}" if row in notes else "" for row in rows_here]
         figure.add_trace(
             go.Bar(
                 orientation="h",
@@ -156,7 +158,9 @@ def _add_bars(
                 x=spans.dur_ns[index] / scale,
                 y=spans.lane[index],
                 width=0.86,
-                customdata=list(zip(rows_here, names, start_us, spans.dur_ns[index] / 1e3, kinds, told, strict=True)),
+                customdata=list(
+                    zip(rows_here, map(shown, names), start_us, spans.dur_ns[index] / 1e3, kinds, told, strict=True)
+                ),
                 marker={
                     "color": tint,
                     "opacity": 1.0 if is_lit else _DIM,

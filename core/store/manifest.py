@@ -29,6 +29,9 @@ THROTTLE_REASONS: dict[int, str] = {
 THROTTLE_MASK = sum(THROTTLE_REASONS)
 
 
+STATUSES = ("ok", "unsettled", "failed")
+
+
 class ManifestError(ValueError):
     """A manifest that cannot be read; the text is one sentence."""
 

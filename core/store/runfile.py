@@ -22,7 +22,7 @@ _TRACE = "trace.json.gz"
 _CODE = "code/"
 #: Far above what any run holds: beyond it, a file only means to fill the memory.
 _BYTES_MAX = {_MANIFEST: 20_000_000, _TRACE: 500_000_000}
-_CODE_BYTES_MAX = 20_000_000
+_CODE_BYTES_MAX = 2_000_000
 #: What zipfile raises on damaged input: beside its own error, whatever the damaged field leads it into.
 _DAMAGE = (
     zipfile.BadZipFile,

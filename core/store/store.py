@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -92,8 +93,9 @@ class Store:
         """Raises OSError where a run could not be kept, before it is measured."""
         folder = folder or self.home / "runs"
         folder.mkdir(parents=True, exist_ok=True)
-        write_whole(folder / ".writable", bytes(_RUN_BYTES))
-        (folder / ".writable").unlink()
+        trial = folder / f".writable.{os.getpid()}.{threading.get_ident()}"
+        write_whole(trial, bytes(_RUN_BYTES))
+        trial.unlink(missing_ok=True)
 
     def answers(self, workload: Workload, device: Device | None = None) -> tuple[Entry, ...]:
         """Runs that answer this very workload, the best first: this device before others, a GPU before a CPU, then the newest.
@@ -137,6 +139,10 @@ class Store:
         head = head_of(uploads.checked(data, trace_bytes_max=_TRACE_BYTES_MAX))
         known = self.get(head.id)
         if known is not None:
+            if known.path.read_bytes() != data:
+                raise runfile.RunFileError(
+                    "A run of this name is already here, with other content; it is left as it is. Delete it first to replace it."
+                )
             return known
         folder = self.home / "uploads"
         folder.mkdir(parents=True, exist_ok=True)

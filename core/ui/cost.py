@@ -26,7 +26,11 @@ def show(manifest: Manifest, tables: Tables) -> None:
     if on_gpu:
         found = headline(tables, step_us)
         replay = words.spread_of(manifest.graph_replay_us)
-        st.markdown(words.plain(sentence(bound(step, found.gpu_busy_us, replay, found.kernels_per_step))))
+        st.markdown(
+            words.plain(
+                sentence(bound(step, found.gpu_busy_us, replay, found.kernels_per_step, busy_share=found.busy_share))
+            )
+        )
     places = st.columns(4)
     _profiled(places[0], profiled)
     how = manifest.step_us.how if manifest.step_us else "it was not measured"

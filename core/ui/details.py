@@ -6,10 +6,13 @@ import pandas as pd
 import streamlit as st
 
 from core.analysis.headline import headline
+from core.analysis.numerics import Difference, mismatch
 from core.analysis.prediction import predictions
 from core.glossary import explain
 from core.store.entry import Entry
 from core.store.manifest import Device, Manifest
+from core.store.runfile import RunFileError
+from core.trace import TraceError
 from core.ui import session, words
 
 
@@ -78,6 +81,12 @@ def show(entry: Entry) -> None:
     )
 
 
+def mismatch_of(manifest: Manifest) -> str | None:
+    """Why a run did not compute its layer, in a sentence; None where rounding explains what is known of it."""
+    found = [Difference(error.of, error.relative, error.finite) for error in manifest.errors]
+    return mismatch(found, manifest.workload.dtype)
+
+
 def _predictions(entry: Entry) -> None:
     """What was predicted before the run beside what came, each with how many times it came."""
     manifest = entry.manifest
@@ -87,11 +96,9 @@ def _predictions(entry: Entry) -> None:
     found = predictions(
         work_us=manifest.predicted.work_us,
         peak_bytes=manifest.predicted.peak_bytes,
-        seconds=manifest.predicted.seconds,
         compile_s=manifest.predicted.compile_s,
         measured_work_us=work,
         measured_peak_bytes=manifest.peak_memory_bytes,
-        measured_seconds=manifest.seconds,
         measured_compile_s=sum(one.first_call_s for one in manifest.compiles) if manifest.compiles else None,
     )
     show_as = {
@@ -118,7 +125,10 @@ def _work(entry: Entry) -> float | None:
     """What the device took for a step's work: its busy time on a GPU, the step itself on a CPU."""
     if entry.head.device.kind == "cpu":
         return entry.head.step_us.median if entry.head.step_us else None
-    tables = session.tables(entry)
+    try:
+        tables = session.tables(entry)
+    except (TraceError, RunFileError):
+        return None
     busy = headline(tables, None).gpu_busy_us if tables is not None else None
     return busy.median if busy else None
 

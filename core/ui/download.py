@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from core.store.entry import Entry
+from core.ui import words
 
 _PICTURE = """
 export default function ({ data, parentElement }) {
@@ -45,14 +46,17 @@ def picture(holder: str, name: str) -> None:
     _picture(key=f"picture:{name}", data={"holder": holder}, width="content", height="content")
 
 
-def row(holder: str, table: pd.DataFrame, entries: Sequence[Entry], *, name: str) -> None:
+def row(
+    holder: str, table: pd.DataFrame, entries: Sequence[Entry], *, name: str, units: Mapping[str, str] | None = None
+) -> None:
     """Picture and table of a chart in the container of key `holder`. Each row of the table carries its run, device and
-    versions: by its column `run`, or all of them those of the one entry."""
+    versions: by its column `run`, or all of them those of the one entry. `units` gives columns without a unit in their name
+    the name they have in the file."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         picture(holder, name)
         st.download_button(
             "Table (CSV)",
-            data=lambda: _csv(table, entries),
+            data=lambda: _csv(table, entries, units or {}),
             file_name=f"fusionscope-{name}.csv",
             mime="text/csv",
             icon=":material/table:",
@@ -63,14 +67,18 @@ def row(holder: str, table: pd.DataFrame, entries: Sequence[Entry], *, name: str
         )
 
 
-def _csv(table: pd.DataFrame, entries: Sequence[Entry]) -> bytes:
+def _csv(table: pd.DataFrame, entries: Sequence[Entry], units: Mapping[str, str]) -> bytes:
     heads = {entry.head.id: entry.head for entry in entries}
     runs = table["run"] if "run" in table else pd.Series([entries[0].head.id] * len(table), index=table.index)
-    told = table.assign(
+    told = table.rename(columns=units).assign(
         run=runs,
         device=[heads[run].device.name for run in runs],
         driver=[heads[run].device.driver for run in runs],
-        torch=[heads[run].versions.get("torch") for run in runs],
+        **{name: [heads[run].versions.get(name) for run in runs] for name in ("torch", "triton", "liger_kernel")},
+        layer=[heads[run].workload.layer for run in runs],
+        picked=[words.picked(heads[run].workload) for run in runs],
         taken_utc=[heads[run].created for run in runs],
     )
+    for name in told.select_dtypes(exclude="number"):
+        told[name] = [words.cell(value) for value in told[name]]
     return bytes(told.to_csv(index=False).encode())

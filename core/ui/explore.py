@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import streamlit as st
 
-from core.analysis.numerics import Difference, mismatch
+from core.glossary import explain
 from core.store.entry import Entry
-from core.ui import link, pickers, session, words
-from core.workload import Workload, from_preset, make, with_changes
+from core.store.runfile import RunFileError
+from core.ui import details, link, pickers, session, words
+from core.workload import Workload, WorkloadError, from_preset, make, with_changes
 
 _SHOWN = "explore:shown"
 _NOTICE = "explore:notice"
@@ -21,11 +22,13 @@ FIRST_BACKENDS = ("eager", "compile", "liger")
 
 @dataclass(frozen=True)
 class Found:
-    """The runs on screen, and the picked workloads that none of them answers. Where nothing of the pick is there, `shown`
-    is what was on screen before, or the nearest run, and `stale` is set."""
+    """The runs on screen, and the picked workloads that none of them answers. `devices` are all that have runs of the pick,
+    each with how many of its workloads. Where nothing of the pick is there, `shown` is what was on screen before, or the
+    nearest run, and `stale` is set."""
 
     shown: tuple[Entry, ...]
     missing: tuple[Workload, ...]
+    devices: Mapping[str, int]
     stale: bool
 
     @property
@@ -59,48 +62,111 @@ def follow_link() -> str | None:
 
 
 def _take_runs(wanted: str, named: dict[str, str]) -> str | None:
-    """Remembers the runs that a link asks for; where it names no workload, the first run's own is taken."""
+    """Remembers the runs that a link asks for; where it names no workload, theirs is taken: of several that differ in
+    their backend alone, all."""
     told = None
+    own_fields = not named
     for run_id in filter(None, wanted.split(",")):
         entry = session.store().get(run_id)
         if entry is None:
             told = f"The run {run_id[:80]} is not on this machine; the nearest one is shown."
             continue
-        own = link.to_run(entry.head.workload)
-        if not named:
-            named |= own
-        backends = named.get("backend", own["backend"]).split(",")
-        same = all(own.get(name) == value for name, value in named.items() if name != "backend")
-        if same and own["backend"] in backends:
-            session.want(entry.head.workload, run_id)
+        workload = entry.head.workload
+        if own_fields and not named:
+            named |= link.to_run(workload)
+        elif own_fields and _is_of(workload, {**named, "backend": workload.backend}):
+            named["backend"] += f",{workload.backend}"
+        if _is_of(workload, named):
+            session.want(workload, run_id)
         else:
             told = f"The run {run_id[:80]} is of another workload than the link names; the workload is shown."
     return told
 
 
-def runs_to_show(chosen: Sequence[Workload]) -> Found:
-    """A run for each picked workload: the one asked for, else the best answer, else one whose clocks were held down or
-    that never settled, marked as such; where there is none of any, what was on screen, or the nearest run."""
+def _is_of(workload: Workload, named: Mapping[str, str]) -> bool:
+    """Whether a link's fields name this workload, as one of its backends."""
+    backends = named.get("backend", "").split(",")
+    try:
+        return workload.backend in backends and make({**named, "backend": workload.backend}) == workload
+    except WorkloadError:
+        return False
+
+
+def runs_to_show(chosen: Sequence[Workload], layer: str) -> Found:
+    """A run for each picked workload, all of one device: times of two devices say nothing of backends.
+
+    The run asked for comes first, then the best answer, then one whose clocks were held down or that never settled, marked
+    as such. Where no device has any, what was on screen of the same layer, or the nearest run.
+    """
     store = session.store()
-    machine = session.machine()
-    shown: list[Entry] = []
-    missing: list[Workload] = []
+    by_device: dict[str, dict[Workload, Entry]] = {}
     for workload in chosen:
-        entry = store.get(session.wanted(workload) or "")
-        if entry is None or entry.head.workload != workload:
-            answers = store.answers(workload, machine.device if machine else None)
-            others = [one for one in store.of(workload) if one.head.status != "failed"]
-            entry = next(iter((*answers, *others)), None)
-        if entry is None:
-            missing.append(workload)
-        else:
-            shown.append(entry)
+        for entry in _candidates(workload):
+            by_device.setdefault(entry.head.device.name, {}).setdefault(workload, entry)
+    device = _device(chosen, by_device)
+    own = by_device.get(device or "", {})
+    shown = [own[workload] for workload in chosen if workload in own and _readable(own[workload])]
+    kept = {entry.head.workload for entry in shown}
+    missing = tuple(workload for workload in chosen if workload not in kept)
+    devices = {name: len(found) for name, found in by_device.items()}
     if shown:
         st.session_state[_SHOWN] = [entry.head.id for entry in shown]
-        return Found(tuple(shown), tuple(missing), stale=False)
+        return Found(tuple(shown), missing, devices, stale=False)
     before = [entry for entry in map(store.get, st.session_state.get(_SHOWN, [])) if entry is not None]
-    nearest = before or store.nearest(chosen[0] if chosen else make({}), limit=1)
-    return Found(tuple(nearest), tuple(missing), stale=True)
+    same_layer = [entry for entry in before if entry.head.workload.layer == layer]
+    nearest = same_layer or store.nearest(chosen[0] if chosen else make({"layer": layer}), limit=1)
+    return Found(tuple(one for one in nearest if _readable(one)), missing, devices, stale=True)
+
+
+def _candidates(workload: Workload) -> list[Entry]:
+    """Runs of the workload, the best first; some more than once."""
+    store, machine = session.store(), session.machine()
+    wanted = store.get(session.wanted(workload) or "")
+    answers = store.answers(workload, machine.device if machine else None)
+    others = [one for one in store.of(workload) if one.head.status != "failed"]
+    first = [wanted] if wanted is not None and wanted.head.workload == workload else []
+    return [*first, *answers, *others]
+
+
+def _device(chosen: Sequence[Workload], by_device: Mapping[str, Mapping[Workload, Entry]]) -> str | None:
+    """The device whose runs are shown: that of a run asked for, else the one with runs of the most workloads, and of
+    several those the one whose run is the best answer."""
+    for workload in chosen:
+        wanted = session.store().get(session.wanted(workload) or "")
+        if wanted is not None and workload in by_device.get(wanted.head.device.name, {}):
+            return wanted.head.device.name
+    # The dictionary is in the order of the best answers, and max keeps the first of equals.
+    return max(by_device, key=lambda name: len(by_device[name]), default=None)
+
+
+def pick_device(found: Found, chosen: Sequence[Workload]) -> None:
+    """A choice where runs of the pick are there from several devices."""
+    if len(found.devices) < 2 or found.stale:
+        return
+    now = found.shown[0].head.device.name
+    picked = st.segmented_control(
+        "Measured on",
+        list(found.devices),
+        format_func=lambda name: f"{name} ({found.devices[name]} of {len(chosen)})",
+        default=now,
+        required=True,
+        key=f"explore:device:{now}",
+        help="Runs of one device stand side by side at a time. " + explain("recorded"),
+    )
+    if picked != now:
+        for workload in chosen:
+            own = [entry for entry in _candidates(workload) if entry.head.device.name == picked]
+            session.want(workload, own[0].head.id if own else "")
+        st.rerun()
+
+
+def _readable(entry: Entry) -> bool:
+    """Whether the run's file still is what the list says: it may be gone or damaged since; that is said."""
+    try:
+        return bool(entry.manifest)
+    except RunFileError as error:
+        st.warning(words.plain(f"The run {entry.head.id[:80]} cannot be shown: {error}"), icon=":material/warning:")
+        return False
 
 
 def title(shown: Sequence[Entry]) -> None:
@@ -127,13 +193,13 @@ def _state_badges(entry: Entry, *, named: bool) -> None:
         st.badge(
             f"{of}unsettled",
             color="orange",
-            help=f"{words.explain('unsettled')} {words.plain(entry.manifest.settled_why)}",
+            help=f"{explain('unsettled')} {words.plain(entry.manifest.settled_why)}",
         )
     if entry.head.throttled:
         st.badge(
             f"{of}clocks held down",
             color="orange",
-            help=f"{words.explain('throttling')} {words.throttle(entry.manifest.window_clocks)}, "
+            help=f"{explain('throttling')} {words.throttle(entry.manifest.window_clocks)}, "
             f"{words.clock_range(entry.manifest.window_clocks)}.",
         )
     if entry.head.step_us is not None and entry.head.step_us.is_wide:
@@ -176,10 +242,9 @@ def not_run_yet(found: Found) -> None:
 def say_mismatches(shown: Sequence[Entry]) -> None:
     """A run that computed something else is told before any time is shown."""
     for entry in shown:
-        manifest = entry.manifest
-        told = mismatch([Difference(e.of, e.relative, e.finite) for e in manifest.errors], manifest.workload.dtype)
+        told = details.mismatch_of(entry.manifest)
         if told is not None:
-            st.error(words.plain(f"{words.backend(manifest.workload)}: {told}"), icon=":material/dangerous:")
+            st.error(words.plain(f"{words.backend(entry.head.workload)}: {told}"), icon=":material/dangerous:")
 
 
 def focus(shown: Sequence[Entry]) -> Entry:

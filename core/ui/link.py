@@ -12,6 +12,8 @@ from core.workload import Workload, to_fields
 _WRITTEN = "link:written"
 _STEP = "step"
 _FOCUS = "focus"
+#: Far above four run ids; beyond it a value is nobody's.
+_VALUE_MAX = 1_000
 _VIEW = (_STEP, _FOCUS)
 #: What a link may carry beside a workload's fields.
 EXTRAS = ("run", *_VIEW)
@@ -19,7 +21,7 @@ EXTRAS = ("run", *_VIEW)
 
 def read() -> dict[str, str]:
     """What the address bar says now."""
-    return {name: str(value)[:200] for name, value in st.query_params.items()}
+    return {name: str(value)[:_VALUE_MAX] for name, value in st.query_params.items()}
 
 
 def arrived() -> bool:

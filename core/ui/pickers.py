@@ -93,7 +93,7 @@ def show() -> dict[str, str]:
     st.selectbox(
         "Preset",
         [OWN, *_PRESETS],
-        format_func=lambda name: _PRESETS.get(name, name),
+        format_func=_preset_title,
         key=_key("preset"),
         on_change=_take_preset,
         help=explain("preset"),
@@ -129,6 +129,13 @@ def show() -> dict[str, str]:
     return fields_now()
 
 
+def _preset_title(name: str) -> str:
+    """A preset's title; without a GPU it says where there is nothing recorded to show."""
+    title = _PRESETS.get(name, name)
+    there = name == OWN or session.has_gpu() or session.store().of(from_preset(name))
+    return title if there else f"{title} (not recorded)"
+
+
 def _sizes(layer: Layer) -> None:
     """Recorded sizes in one pick, and fields for any others."""
     recorded = _recorded(layer)
@@ -146,6 +153,8 @@ def _sizes(layer: Layer) -> None:
             args=(recorded, layer),
             help=f"{' × '.join(size.title for size in layer.sizes)}. {explain('recorded')}",
         )
+    else:
+        st.caption(f"Nothing is recorded of it in {_get('dtype')}, {PASSES[_get('passes')].lower()}.")
     columns = st.columns(2)
     for index, size in enumerate(layer.sizes):
         columns[index % 2].text_input(size.title, key=_key(size.name), help=size.help)
@@ -166,6 +175,8 @@ def _backends(layer: Layer) -> None:
         + "\n\n"
         + "\n".join(f"- **{backend.title}**: {backend.description}" for backend in offered),
     )
+    if not _get("backends"):
+        st.caption(f"No backend is picked: {BACKENDS[0].title} is shown.")
 
 
 def _model_config() -> None:
@@ -178,9 +189,9 @@ def _model_config() -> None:
             help="The file that lies beside a model's weights: the widths and the activation of its gated MLP are read.",
         )
         st.button("Take its MLP", key="pick:take-config", on_click=_take_config, icon=":material/input:")
-        told = st.session_state.get("pick:config-told")
-        if told:
-            st.caption(words.plain(told))
+    told = st.session_state.get("pick:config-told")
+    if told:
+        st.caption(words.plain(told))
 
 
 def fields_now() -> dict[str, str]:

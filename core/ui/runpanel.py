@@ -48,7 +48,14 @@ def show(chosen: Sequence[Workload], missing: Sequence[Workload], *, live: bool)
     if machine is None:
         session.wait_for_machine("Live runs: the worker is starting (it imports torch and looks at this machine) ...")
         return
-    _offer(missing or chosen, machine, answered=not missing, live=live)
+    wanting = [one for one in missing if one.backend not in machine.gaps]
+    if wanting:
+        _offer(wanting, machine, answered=False, live=False)
+        return
+    for sentence in dict.fromkeys(machine.gaps[one.backend] for one in missing):
+        st.caption(sentence)
+    with st.expander(f"Run live on {machine.short}", icon=":material/play_arrow:"):
+        _offer(chosen, machine, answered=True, live=live)
 
 
 def _jobs() -> list[Any]:
@@ -134,9 +141,7 @@ def _cost(likely: Sequence[Estimate]) -> str:
     work = words.time(max(one.work_us or 0.0 for one in likely))
     memory = words.memory(max(one.memory_bytes for one in likely))
     compiling = f", {_duration(compile_s)} of it compiling" if compile_s else ""
-    return (
-        f"{_duration(sum(one.seconds or 0.0 for one in likely))}{compiling}; at most {work} of work a step and {memory}"
-    )
+    return f"{_duration(sum(one.seconds or 0.0 for one in likely))}{compiling}; {work} of work a step, {memory}"
 
 
 def _start(workloads: Sequence[Workload], fresh: int) -> None:
@@ -156,7 +161,8 @@ def _progress() -> None:
     with st.container(border=True):
         for job in jobs:
             if job.state == "queued":
-                ahead = f"waiting, {job.ahead} run(s) ahead on this device" if job.ahead else "starting"
+                runs = f"{job.ahead} run{'' if job.ahead == 1 else 's'}"
+                ahead = f"waiting, {runs} ahead on this device" if job.ahead else "starting"
                 st.progress(0.0, text=f"{job.title}: {ahead}")
             elif job.state == "running":
                 share = min(job.done / job.total, 1.0) if job.total else 0.0

@@ -217,7 +217,8 @@ def _actions(ticked: tuple[Entry, ...]) -> None:
         )
         _download(ticked)
         _keeping(ticked)
-        if st.button("Delete", icon=":material/delete:", disabled=not ticked, key="runs:delete",
+        if st.button("Delete", icon=":material/delete:", key="runs:delete",
+                     disabled=not any(entry.stays_why is None for entry in ticked),
                      help="Asks first. Shipped recordings and kept runs stay."):  # fmt: skip
             _confirm(ticked)
     st.caption(_told(ticked))
@@ -238,6 +239,9 @@ def _told(ticked: tuple[Entry, ...]) -> str:
 def _download(ticked: tuple[Entry, ...]) -> None:
     size = sum(int(entry.stamp.split("-")[0]) for entry in ticked)
     why = "One run as its file, several as a zip of run files."
+    gone = [entry for entry in ticked if not entry.path.exists()]
+    if gone:
+        why = f"The file of {gone[0].head.id[:80]} is gone; reload the page."
     too_many = len(ticked) > _DOWNLOAD_RUNS_MAX or size > _DOWNLOAD_BYTES_MAX
     if too_many:
         why = (
@@ -251,7 +255,7 @@ def _download(ticked: tuple[Entry, ...]) -> None:
         mime="application/zip",
         icon=":material/download:",
         on_click="ignore",
-        disabled=not ticked or too_many,
+        disabled=not ticked or too_many or bool(gone),
         key="runs:download",
         help=why,
     )
@@ -296,15 +300,12 @@ def _confirm(ticked: tuple[Entry, ...]) -> None:
     with chrome.guarded():
         going = [entry for entry in ticked if entry.stays_why is None]
         staying = [entry.stays_why for entry in ticked if entry.stays_why]
-        if going:
-            st.markdown(f"**{_count(len(going))}** will be deleted from this machine, with what was read from it. "
-                        "There is no way back, but for a copy downloaded before.")  # fmt: skip
-        else:
-            st.markdown("None of the ticked runs can be deleted.")
+        st.markdown(f"**{_count(len(going))}** will be deleted from this machine, with what was read from it. "
+                    "There is no way back, but for a copy downloaded before.")  # fmt: skip
         for why in dict.fromkeys(staying):
             st.markdown(f"{_count(staying.count(why))} will be left alone. {why}")
         with st.container(horizontal=True):
-            if st.button(f"Delete {_count(len(going))}", type="primary", disabled=not going, key="runs:really"):
+            if st.button(f"Delete {_count(len(going))}", type="primary", key="runs:really"):
                 _delete([entry.head.id for entry in going])
                 st.rerun()
             if st.button("Cancel", key="runs:cancel"):

@@ -165,7 +165,8 @@ def _text(entry: Entry, row: list[Any]) -> str:
         words.UNKNOWN if value is None else column.number % value if column.number else str(value)
         for column, value in zip(COLUMNS, row, strict=True)
     )
-    return " ".join((*shown, entry.head.failure or "")).lower()
+    plain = (str(size) for _, size in entry.head.workload.sizes)  # people write 8192 as well as 8,192
+    return " ".join((*shown, *plain, entry.head.workload.layer, entry.head.failure or "")).lower()
 
 
 def matching(found: Table, filters: Filters) -> list[int]:
@@ -194,7 +195,7 @@ def as_csv(entries: tuple[Entry, ...]) -> bytes:
     writer = csv.writer(out)
     writer.writerow(_CSV)
     for entry in entries:
-        writer.writerow([_cell(value) for value in _csv_row(entry)])
+        writer.writerow([words.cell(value) for value in _csv_row(entry)])
     return out.getvalue().encode()
 
 
@@ -210,8 +211,3 @@ def _csv_row(entry: Entry) -> tuple[Any, ...]:
         head.worst_error, head.finite, head.n_compiles, head.created, entry.kept,
         "; ".join(f"{name} {version}" for name, version in head.versions.items() if version),
     )  # fmt: skip
-
-
-def _cell(value: Any) -> Any:
-    """A text that a spreadsheet would take for a formula is quoted: names may be a stranger's."""
-    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value

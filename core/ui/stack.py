@@ -11,24 +11,29 @@ import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
 from core.analysis.compiles import range_over_compiles
+from core.analysis.remarks import remarks
 from core.analysis.spread import Spread
 from core.analysis.stack import (
+    Setting,
     StackedRun,
     all_roles,
     counted,
     gaps_of_the_profiler,
     one_step,
-    remarks,
     stacked_run,
+    step_count,
     unlike,
 )
 from core.charts.stack import Lane, stack
 from core.glossary import explain
 from core.roles import Role
 from core.store.entry import Entry
-from core.trace import Tables
-from core.ui import chrome, download, session, views, words
-from core.workload import layer_of
+from core.store.manifest import PROTOCOL
+from core.store.runfile import RunFileError
+from core.trace import Tables, TraceError
+from core.ui import chrome, details, download, session, views, words
+from core.ui.timeline import index_of_step
+from core.workload import backend_of, layer_of
 
 _HOLDER = "stack-holder"
 
@@ -36,48 +41,61 @@ _HOLDER = "stack-holder"
 @st.cache_resource(max_entries=128, show_spinner=False)
 def _run(path: Path, stamp: str, _entry: Entry, _tables: Tables) -> StackedRun:
     manifest = _entry.manifest
-    layer = layer_of(manifest.workload)
+    workload = manifest.workload
+    roles = layer_of(workload).roles
     mhz = [sample.sm_mhz for sample in manifest.window_clocks if sample.sm_mhz is not None]
-    found = stacked_run(
-        words.backend(manifest.workload),
-        _tables,
-        layer.roles,
-        step_us=_entry.head.step_us,
+    setting = Setting(
         device=words.device(manifest.device),
+        versions=words.versions(manifest),
         on_gpu=manifest.device.kind == "gpu",
         sm_mhz=sum(mhz) / len(mhz) if mhz else None,
+        doubt=_doubt(_entry),
     )
-    other = next((one for one in found.roles if not one.role.matmul and one.role in layer.roles), None)
-    draws = range_over_compiles(views.run_draws(manifest), other.kernels) if other else None
-    return found.with_draws(draws)
+    found = stacked_run(
+        words.backend(workload),
+        _tables,
+        roles,
+        setting=setting,
+        fuses=backend_of(workload).fuses,
+        step_us=_entry.head.step_us,
+    )
+    other = next((one for one in found.roles if not one.role.matmul and one.role in roles), None)
+    return found.with_draws(range_over_compiles(views.run_draws(manifest), other.kernels) if other else None)
 
 
-def show(entries: Sequence[Entry], step: int) -> None:
-    """Draws the stack of these runs; `step` is which profiled step of each is drawn, from 0 on."""
-    with_tables = [(entry, session.tables(entry)) for entry in entries]
-    found = [
-        (entry, _run(entry.path, entry.stamp, entry, tables)) for entry, tables in with_tables if tables is not None
-    ]
+def _doubt(entry: Entry) -> str | None:
+    """Why a run's times must not be set beside others, in words; None where they may be."""
+    manifest = entry.manifest
+    if manifest.status == "unsettled":
+        return "its profiled steps never held the same kernels"
+    if manifest.throttled:
+        return f"its clocks were {words.throttle(manifest.window_clocks)}"
+    if manifest.protocol.version != PROTOCOL:
+        return f"it was measured by protocol {manifest.protocol.version}, and this is {PROTOCOL}"
+    return "it did not compute the layer" if details.mismatch_of(manifest) else None
+
+
+def show(entries: Sequence[Entry], wanted: str | None) -> None:
+    """Draws the stack of these runs; `wanted` is the step that the link asks for."""
+    found = [(entry, run) for entry in entries if (run := _read(entry)) is not None]
     if not found:
-        st.info("None of these runs has a timeline; what else they hold stands below.")
         return
     runs = [run for _, run in found]
     first = found[0][0]
     roles = layer_of(first.head.workload).roles
-    on_gpu = any(run.on_gpu for run in runs)
-    title = "One step, side by side"
-    st.subheader(title, help=f"{explain('role')} {explain('step')}", anchor="stack")
+    st.subheader("One step, side by side", help=f"{explain('role')} {explain('step')}", anchor="stack")
     for sentence in unlike(runs):
         st.warning(words.plain(sentence), icon=":material/warning:")
-    noun = "GPU work" if on_gpu else "operator"
-    source = words.source_line(
+    on_gpu = all(run.setting.on_gpu for run in runs)
+    step = index_of_step(wanted, min(map(step_count, runs)))
+    source = words.source_lines(
         [entry.manifest for entry, _ in found],
-        f"{words.layer(first.head.workload)}, {words.sizes(first.head.workload)}, step {step + 1} as profiled",
+        f"{words.layer(first.head.workload)}, {words.picked(first.head.workload)}; step {step + 1} of {step_count(runs[0])}",
     )
     figure = stack(
-        [_lane(entry, run, step) for entry, run in found],
+        [_lane(run, step) for run in runs],
         all_roles(roles),
-        axis=f"time, µs from the step's first {noun} (profiled)",
+        axis=f"time, µs from the step's first {'GPU work' if on_gpu else 'work'} (profiled)",
         source=source,
         dark=chrome.is_dark(),
     )
@@ -95,24 +113,39 @@ def show(entries: Sequence[Entry], step: int) -> None:
     for index, sentence in enumerate(remarks(runs, roles), 1):
         st.markdown(f"**{index}.** {words.plain(sentence)}")
     table = _table(found, roles)
-    download.row(_HOLDER, table, [entry for entry, _ in found], name="stack")
+    download.row(_HOLDER, table, [entry for entry, _ in found], name="stack", units=_units(roles))
     st.dataframe(
         table.drop(columns=["run"]),
-        column_config=_columns(roles, table),
+        column_config=_columns(roles, table, on_gpu=on_gpu),
         hide_index=True,
         placeholder="–",
         key="stack-table",
     )
 
 
-def _lane(entry: Entry, run: StackedRun, step: int) -> Lane:
-    time = run.kernel_time_us
-    spread = f"<br>  <span style='font-size:12px'>{words.range_and_n(time)}</span>"
+def _read(entry: Entry) -> StackedRun | None:
+    """A run's work; a sentence on the page where it has none that can be drawn."""
+    name = words.backend(entry.head.workload)
+    try:
+        tables = session.tables(entry)
+    except (TraceError, RunFileError) as error:
+        st.error(words.plain(f"{name}: the trace of this run cannot be shown: {error}"))
+        return None
+    run = None if tables is None else _run(entry.path, entry.stamp, entry, tables)
+    if run is None or run.work.empty:
+        st.info(words.plain(f"{name}: the profile of this run holds no work of its steps, so it has no lane below."))
+        return None
+    return run
+
+
+def _lane(run: StackedRun, step: int) -> Lane:
+    drawn = one_step(run, step)
+    median = f"median {words.time(run.work_us.median)}" if run.work_us else ""
     return Lane(
         title=run.title,
-        note=", ".join(counted(one_step(run, step), "kernel" if run.on_gpu else "operator")),
-        total=f"{words.time(time.median)} in all{spread}" if time else "",
-        step=one_step(run, step),
+        note=", ".join(counted(drawn, "kernel" if run.setting.on_gpu else "operator")),
+        total=f"{median}<br>  <span style='font-size:12px'>{words.range_and_n(run.work_us)}</span>",
+        step=drawn,
     )
 
 
@@ -123,13 +156,13 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
         row: dict[str, Any] = {"backend": run.title}
         row |= {role.name: _median(one.time_us if (one := run.time_of(role)) else None) for role in all_roles(roles)}
         row |= {
-            "kernel_time": _median(run.kernel_time_us),
-            "n": run.kernel_time_us.n if run.kernel_time_us else None,
+            "work": _median(run.work_us),
+            "n": run.work_us.n if run.work_us else None,
             "step": _median(head.step_us),
             "step_range": words.range_and_n(head.step_us),
             "replay": _median(head.graph_replay_us),
             "peak_mb": head.peak_memory_bytes / 1e6 if head.peak_memory_bytes is not None else None,
-            "error": head.worst_error,
+            "error": float("inf") if head.finite is False else head.worst_error,
             "compiles": head.n_compiles,
             "compile_s": max((one.first_call_s for one in entry.manifest.compiles), default=None),
             "clock": words.clock_range(entry.manifest.window_clocks),
@@ -146,11 +179,20 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
     return table.drop(columns=unused)
 
 
+def _units(roles: Sequence[Role]) -> dict[str, str]:
+    return {role.name: f"{role.name}_us" for role in all_roles(roles)} | {
+        "work": "work_us",
+        "n": "profiled_steps",
+        "step": "step_us",
+        "replay": "graph_replay_us",
+    }
+
+
 def _median(found: Spread | None) -> float | None:
     return found.median if found else None
 
 
-def _columns(roles: Sequence[Role], table: pd.DataFrame) -> dict[str, Any]:
+def _columns(roles: Sequence[Role], table: pd.DataFrame, *, on_gpu: bool) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     taken = "Median over the profiled steps, summed over its kernels; – where the run launches none for it."
 
@@ -165,7 +207,7 @@ def _columns(roles: Sequence[Role], table: pd.DataFrame) -> dict[str, Any]:
             role.name: number(f"{role.title}, µs", format="%.1f", help=f"{role.help} {taken}")
             for role in all_roles(roles)
         },
-        "kernel_time": number("All, µs", format="%.1f", help=f"{explain('kernel time')} Copies and fills included."),
+        "work": number("GPU work, µs" if on_gpu else "Work, µs", format="%.1f", help=explain("work")),
         "n": number("n", help=f"{explain('n')} Here: profiled steps."),
         "step": known("step", "Step, µs", "%.1f", f"{explain('step time')} Median. {explain('unprofiled')} {why}"),
         "step_range": text("Step, range", help=explain("spread")),

@@ -69,25 +69,22 @@ def step_problem(tables: Tables, wanted: str | None) -> str | None:
     """A sentence for a link's step that the run does not have."""
     count = len(step_numbers(tables))
     if wanted and wanted.isascii() and wanted.isdecimal() and int(wanted) > count:
-        return f"This run has no step {wanted[:40]}: it has {count}. Step 2 is shown."
+        return f"This run has no step {wanted[:40]}: it has {count}. Step {index_of_step(wanted, count) + 1} is shown."
     return None
 
 
-def index_of_step(wanted: str | None) -> int:
-    """Which profiled step, from 0 on, a link's `step` means where one is drawn: the second where it means none."""
-    good = wanted is not None and wanted.isascii() and wanted.isdecimal() and int(wanted[:9]) >= 1
-    return int(wanted[:9]) - 1 if good and wanted is not None else 1
+def index_of_step(wanted: str | None, count: int) -> int:
+    """Which of `count` profiled steps, from 0 on, a link's `step` means (counted from 1): the second where it means none of
+    them, for the first carries what profiling itself costs at its start; the first where it is alone."""
+    if wanted and wanted.isascii() and wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= count:
+        return int(wanted) - 1
+    return max(0, min(1, count - 1))
 
 
 def selected_step(tables: Tables, wanted: str | None) -> int | None:
-    """The profiler's number of the step that a link's `step` (counted from 1, or "all") means; the second where it
-    means none: the first carries what profiling itself costs at its start."""
+    """The profiler's number of the step that a link's `step` means, None for all of them."""
     numbers = step_numbers(tables)
-    if wanted == "all" or not numbers:
-        return None
-    if wanted and wanted.isascii() and wanted.isdecimal() and 1 <= int(wanted) <= len(numbers):
-        return numbers[int(wanted) - 1]
-    return numbers[min(1, len(numbers) - 1)]
+    return None if wanted == "all" or not numbers else numbers[index_of_step(wanted, len(numbers))]
 
 
 @st.fragment
@@ -121,7 +118,7 @@ def show(entry: Entry, tables: Tables) -> None:
                 chain=lit,
                 gaps=waits.suspects if waits else None,
                 gap_note=_gap_note(waits) if waits else "",
-                source=words.source_line(
+                source=words.source_lines(
                     [entry.manifest], f"{words.title(entry.head.workload)}, {_what(tables, step)} as profiled"
                 ),
                 dark=chrome.is_dark(),
@@ -145,7 +142,11 @@ def show(entry: Entry, tables: Tables) -> None:
     if lit is None or picked is None:
         st.caption(
             "Drag over the chart to zoom in, double-click to see all again. Click a bar to see what belongs to it: "
-            "a kernel's launch and operator, or what an operator launched."
+            + (
+                "a kernel's launch and operator, or what an operator launched."
+                if on_gpu
+                else "what else the profiler noted."
+            )
         )
     else:
         _say_chain(entry, tables, lit, picked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
@@ -26,6 +27,7 @@ from core.ui import chrome, download, words
 
 _FAMILY_TITLES = {key: title for key, title, _ in FAMILIES} | {"op": "Operator"}
 _CHART_ROWS_MAX = 24
+_NO_KERNELS = "no kernel of these steps is in the profile"
 
 
 def run_draws(manifest: Manifest) -> tuple[KernelDraws, ...]:
@@ -41,27 +43,18 @@ def run_draws(manifest: Manifest) -> tuple[KernelDraws, ...]:
 def headline(manifest: Manifest, found: Headline) -> None:
     """The numbers a run is told by, each with its spread, its n and how it was taken."""
     step = words.spread_of(manifest.step_us)
-    replay = words.spread_of(manifest.graph_replay_us)
     how = manifest.step_us.how if manifest.step_us else "not measured"
-    on_gpu = manifest.device.kind == "gpu"
     first, second = st.columns(4), st.columns(4)
-    _metric(first[0], "Step, unprofiled", words.time(step.median if step else None), words.range_and_n(step),
-            f"{explain('step time')} {explain('unprofiled')} Median; {words.plain(how)}.")  # fmt: skip
+    _metric(
+        first[0],
+        "Step, unprofiled",
+        words.time(step.median if step else None),
+        words.range_and_n(step) if step else "not measured",
+        f"{explain('step time')} {explain('unprofiled')} Median; {words.plain(how)}.",
+    )
+    on_gpu = manifest.device.kind == "gpu"
     if on_gpu:
-        _metric(first[1], "Kernel time a step", words.time(found.kernel_time_us.median if found.kernel_time_us else None),
-                words.range_and_n(found.kernel_time_us), f"{explain('kernel time')} Median over the profiled steps.")  # fmt: skip
-        count = found.kernels_per_step
-        _metric(first[2], "Kernels a step", words.UNKNOWN if count is None else str(count), f"in each of {found.steps} steps",
-                explain("kernel") + " Fills (Memset) and copies are not counted.")  # fmt: skip
-        _metric(first[3], "GPU busy", words.percent(found.busy_share), "of the unprofiled step",
-                f"{explain('gpu busy')} Computed: median busy time (profiled) over the median step (unprofiled).")  # fmt: skip
-        _metric(second[0], "CUDA-graph replay", words.time(replay.median if replay else None),
-                words.range_and_n(replay) if replay else "not captured",
-                f"{explain('cuda-graph replay')} {words.plain(manifest.graph_replay_why or '')}")  # fmt: skip
-        _metric(second[1], "Peak memory", words.memory(manifest.peak_memory_bytes), "allocated by PyTorch",
-                explain("peak memory"))  # fmt: skip
-        _metric(second[2], "SM clock", words.clock_range(manifest.window_clocks), words.throttle(manifest.window_clocks),
-                f"{explain('clocks')} {explain('throttling')} Read right before and after the profiled window.")  # fmt: skip
+        _gpu_metrics(manifest, found, (*first[1:], *second[:3]))
     _metric(second[3] if on_gpu else first[1], "Numeric error", *_error(manifest))
     over = spread([one.kernel_time_us.median for one in manifest.compiles if one.kernel_time_us])
     if over is not None and over.n > 1:
@@ -69,6 +62,56 @@ def headline(manifest: Manifest, found: Headline) -> None:
             f"Kernel time a step over {over.n} cold compiles of the same code: {words.time(over.min)} to "
             f"{words.time(over.max)}. One compile is shown here; [Compiles](#compiles) has them all."
         )
+
+
+def _gpu_metrics(manifest: Manifest, found: Headline, places: Sequence[DeltaGenerator]) -> None:
+    """What only a run on a GPU has."""
+    time, count = found.kernel_time_us, found.kernels_per_step
+    replay = words.spread_of(manifest.graph_replay_us)
+    of_each = f"in each of {found.steps} steps" if count else "the steps differ" if time else _NO_KERNELS
+    _metric(
+        places[0],
+        "Kernel time a step",
+        words.time(time.median if time else None),
+        words.range_and_n(time) if time else _NO_KERNELS,
+        f"{explain('kernel time')} Median over the profiled steps. Copies and fills are not in it.",
+    )
+    _metric(
+        places[1],
+        "Kernels a step",
+        words.UNKNOWN if count is None else str(count),
+        of_each,
+        explain("kernel") + " Fills (Memset) and copies are not counted.",
+    )
+    _metric(
+        places[2],
+        "GPU busy",
+        words.percent(found.busy_share),
+        f"of the {found.busy_of} step" if found.busy_of else _NO_KERNELS,
+        f"{explain('gpu busy')} Computed: median busy time (profiled) over the median unprofiled step, or over the profiled "
+        "one where that was shorter, for then it ran at higher clocks.",
+    )
+    _metric(
+        places[3],
+        "CUDA-graph replay",
+        words.time(replay.median if replay else None),
+        words.range_and_n(replay) if replay else "not captured",
+        f"{explain('cuda-graph replay')} {words.plain(manifest.graph_replay_why or '')}",
+    )
+    _metric(
+        places[4],
+        "Peak memory",
+        words.memory(manifest.peak_memory_bytes),
+        "allocated by PyTorch" if manifest.peak_memory_bytes is not None else "not measured",
+        explain("peak memory"),
+    )
+    _metric(
+        places[5],
+        "SM clock",
+        words.clock_range(manifest.window_clocks),
+        words.throttle(manifest.window_clocks),
+        f"{explain('clocks')} {explain('throttling')} Read right before and after the profiled window.",
+    )
 
 
 def _metric(column: DeltaGenerator, label: str, value: str, note: str, help_text: str) -> None:
@@ -112,7 +155,7 @@ def kernels(entry: Entry, tables: Tables, *, on_gpu: bool) -> None:
         hidden = (table["share"] <= 0.001) & (table["family"] == "op")
         table, left_out = table[~hidden], int(hidden.sum())
         columns = _operator_columns()
-    source = words.source_line(
+    source = words.source_lines(
         [manifest], f"{words.layer(manifest.workload)}, {words.backend(manifest.workload)}, profiled"
     )
     with st.container(key="kernels-holder"):
@@ -195,7 +238,7 @@ def compiles(manifest: Manifest) -> None:
     )
     st.subheader("Compiles", help=" ".join(told), anchor="compiles")
     found = run_draws(manifest)
-    source = words.source_line(
+    source = words.source_lines(
         [manifest], f"{words.title(manifest.workload)}, n {manifest.workload.steps} steps a compile"
     )
     for kernel in found:

@@ -23,9 +23,14 @@ WIDE = (
 
 def plain(text: object) -> str:
     """Any text as Markdown that shows it as it is: names and sentences may be a stranger's, and links may carry them."""
-    escaped = _MARKDOWN.sub(r"\\\1", str(text).replace("\n", " "))
+    escaped = _MARKDOWN.sub(r"\\\1", _on_one_line(text))
     # Addresses become links, and :material/...: an icon, after the escapes are gone: a word joiner keeps them apart.
     return _LIVE.sub("\\g<0>\u2060", escaped)
+
+
+def _on_one_line(text: object) -> str:
+    """Any kind of line break would end a code span, and start a heading."""
+    return " ".join(str(text).splitlines())
 
 
 def badge(text: str) -> str:
@@ -35,10 +40,15 @@ def badge(text: str) -> str:
 
 def code(text: object) -> str:
     """Any text as a code span, backticks in it included."""
-    shown = str(text).replace("\n", " ")
+    shown = _on_one_line(text)
     fence = "`" * (max((len(run) for run in re.findall("`+", shown)), default=0) + 1)
     space = " " if "`" in shown else ""
     return f"{fence}{space}{shown}{space}{fence}"
+
+
+def cell(value: object) -> object:
+    """A value for a CSV: a text that a spreadsheet would take for a formula is quoted, for names may be a stranger's."""
+    return f"'{value}" if isinstance(value, str) and value.startswith(("=", "+", "-", "@", "\t", "\r")) else value
 
 
 def time(us: float | None) -> str:
@@ -71,6 +81,8 @@ def memory(count: int | None) -> str:
     """Bytes in decimal units."""
     if count is None:
         return UNKNOWN
+    if count < 1e6:
+        return f"{count / 1e3:.1f} kB"
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -104,6 +116,15 @@ def origin(manifest: Manifest) -> str:
         manifest.created[:16].replace("T", " ") + " UTC",
     ]
     return " · ".join(part for part in parts if part)
+
+
+def versions(manifest: Manifest) -> str:
+    """Driver, torch and the kernels' libraries: the software that two runs must share to be compared."""
+    parts = [f"driver {manifest.device.driver}"] if manifest.device.driver else []
+    parts += [
+        f"{name} {manifest.versions.get(name) or UNKNOWN}" for name in ("torch", "triton") if name in manifest.versions
+    ]
+    return ", ".join(parts)
 
 
 def clock_range(samples: Sequence[ClockSample]) -> str:
@@ -152,8 +173,13 @@ def backend(workload: Workload) -> str:
 
 
 def title(workload: Workload) -> str:
-    """ "Gated MLP (GEGLU), Eager, 64 × 128 × 768 × 3,072"."""
-    return f"{layer(workload)}, {backend(workload)}, {sizes(workload)}"
+    """ "Gated MLP (GEGLU), Eager, 64 × 128 × 768 × 3,072, bf16, forward"."""
+    return f"{layer(workload)}, {backend(workload)}, {picked(workload)}"
+
+
+def picked(workload: Workload) -> str:
+    """Sizes, flags, number format and passes in short: what the runs of a stack share."""
+    return ", ".join((sizes(workload), *flag_words(workload), workload.dtype, PASSES[workload.passes].lower()))
 
 
 def fields(workload: Workload) -> str:
@@ -190,11 +216,11 @@ def one_line(entry: Entry) -> str:
     return f"{place(head.device, entry.origin)}, {head.created[:16].replace('T', ' ')} UTC, torch {version}{state}"
 
 
-def source_line(manifests: Sequence[Manifest], what: str) -> str:
-    """Where a chart's numbers come from, for a line in the picture itself: what is drawn, device, versions and dates."""
-    devices = dict.fromkeys(device(one.device) for one in manifests)
-    drivers = dict.fromkeys(f"driver {one.device.driver}" for one in manifests if one.device.driver)
-    torches = dict.fromkeys(f"torch {one.versions.get('torch') or UNKNOWN}" for one in manifests)
+def source_lines(manifests: Sequence[Manifest], what: str) -> tuple[str, str]:
+    """Where a chart's numbers come from, for two lines in the picture itself: what is drawn and when it was taken; device
+    and versions."""
     days = sorted({one.created[:10] for one in manifests})
     taken = days[0] if len(days) == 1 else f"{days[0]} to {days[-1]}"
-    return " · ".join((what, *devices, *drivers, *torches, taken, "FusionScope"))
+    devices = dict.fromkeys(device(one.device) for one in manifests)
+    software = dict.fromkeys(versions(one) for one in manifests)
+    return " · ".join((what, taken, "FusionScope")), " · ".join((*devices, *software))

@@ -1,9 +1,12 @@
 """Roles of a step's work, and what several runs say together, from traces built by hand."""
 
+from dataclasses import replace
+
 from core.analysis.prediction import predictions
+from core.analysis.remarks import remarks
 from core.analysis.roles import role_times, work
 from core.analysis.spread import spread
-from core.analysis.stack import counted, gaps_of_the_profiler, one_step, remarks, stacked_run, unlike
+from core.analysis.stack import Setting, counted, gaps_of_the_profiler, one_step, stacked_run, unlike
 from core.layers import LAYERS
 from core.trace import read_trace
 from tests.runs import trace_bytes
@@ -38,14 +41,15 @@ def tables(kernels, steps=2, *, backward=(), gap=0):
     return read_trace(trace_bytes(events))
 
 
-def run(title, kernels, *, step_us=(200.0, 210.0), device="NVIDIA H200", sm_mhz=1980.0, **more):
+def run(title, kernels, *, step_us=(200.0, 210.0), fuses=False, more=None, **setting):
+    known = {"device": "NVIDIA H200", "versions": "torch 2.11", "on_gpu": True, "sm_mhz": 1980.0} | setting
     return stacked_run(
-        title, tables(kernels, **more), MLP, step_us=spread(step_us), device=device, on_gpu=True, sm_mhz=sm_mhz
+        title, tables(kernels, **(more or {})), MLP, setting=Setting(**known), fuses=fuses, step_us=spread(step_us)
     )
 
 
 def roles_of(kernels, **more):
-    found = role_times(work(tables(kernels, **more), MLP), MLP)
+    found = role_times(work(tables(kernels, **more), MLP, on_gpu=True), MLP)
     return {one.role.name: (one.per_step, one.time_us.median, one.time_us.n) for one in found}
 
 
@@ -82,7 +86,7 @@ def test_more_matrix_products_than_roles_stay_with_the_last():
 
 
 def test_a_step_starts_at_its_first_work_and_knows_the_spread_of_each_piece():
-    step = one_step(run("Eager", EAGER, gap=5), 1)
+    step = one_step(run("Eager", EAGER, more={"gap": 5}), 1)
     assert step["start_us"].tolist() == [0, 55, 90, 145, 190]
     assert step[["dur_us", "median_us", "min_us", "max_us", "n"]].iloc[1].tolist() == [30, 30, 30, 30, 2]
     assert len(one_step(run("Eager", EAGER), 99)) == 5, "the last step where there are fewer"
@@ -96,8 +100,8 @@ def test_the_remarks_are_computed_from_the_runs():
     )
     assert two == ("Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs).")
     assert three == (
-        "32% of Eager's kernel time is activation: that is the part that fusing works on. torch.compile has the least kernel "
-        "time a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: "
+        "32% of Eager's GPU work is no matrix product: the part that fusing works on. torch.compile has the least GPU work "
+        "a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: "
         "180.0 µs."
     )
 
@@ -119,16 +123,21 @@ def test_a_front_runner_that_another_compile_would_overtake_is_told():
     compiled = run("torch.compile", FUSED).with_draws((35.0, 56.0, 6))
     three = remarks([run("Eager", EAGER), compiled, run("Liger", hand)], MLP)[2]
     assert (
-        "torch.compile and Liger have the least kernel time a step, 185.0 to 188.0 µs, no difference beyond the noise"
+        "torch.compile and Liger have the least GPU work a step, 185.0 to 188.0 µs, no difference beyond the noise"
         in three
     )
     assert "In the slowest of its compiles torch.compile would take 206.0 µs, behind Liger." in three
 
 
-def test_unlike_devices_and_clocks_are_told_and_devices_are_never_compared():
+def test_unlike_devices_clocks_and_software_are_told_and_then_nobody_is_the_fastest():
     eager, slow = run("Eager", EAGER), run("Liger", FUSED, sm_mhz=1620.0)
     assert unlike([eager, slow]) == (
         "The clocks differ: Liger ran at 1,620 MHz, Eager at 1,980 MHz. A slower clock is not a slower kernel.",
+    )
+    assert remarks([eager, slow], MLP)[-1].endswith("Their clocks differ, so none of them is called the fastest.")
+    older = run("Liger", FUSED, versions="torch 2.4")
+    assert unlike([eager, older]) == (
+        "The software differs: torch 2.11; torch 2.4. Part of a difference may be theirs.",
     )
     elsewhere = run("torch.compile", FUSED, device="CPU")
     assert "different devices" in unlike([eager, elsewhere])[0]
@@ -136,17 +145,58 @@ def test_unlike_devices_and_clocks_are_told_and_devices_are_never_compared():
     assert unlike([eager, run("x", FUSED)]) == ()
 
 
+def test_a_run_in_doubt_is_named_and_compared_with_nobody():
+    eager, doubtful = run("Eager", EAGER), run("Liger", FUSED, doubt="its clocks were held down by power cap")
+    assert unlike([eager, doubtful]) == (
+        "Liger: its clocks were held down by power cap, so it is left out of the remarks.",
+    )
+    assert remarks([eager, doubtful], MLP) == ()
+    three = remarks([eager, doubtful, run("torch.compile", FUSED)], MLP)[2]
+    assert "Liger" not in three and "torch.compile has the least GPU work" in three
+
+
+def test_a_fused_base_has_no_share_that_fusing_works_on():
+    three = remarks([run("torch.compile", FUSED, fuses=True), run("Liger", FUSED, fuses=True)], MLP)[2]
+    assert three.startswith("The GPU work of a step is alike within 3% (185.0 µs).")
+
+
+def test_work_that_waits_for_launches_is_told():
+    three = remarks([run("Eager", EAGER, step_us=(300.0,)), run("x", FUSED, step_us=(301.0,))], MLP)[2]
+    assert three.endswith("The work of x fills 61% of its step: the rest of the time the GPU waits for launches.")
+
+
+def test_a_kernels_spread_is_that_of_the_same_kernel_in_every_step():
+    found = one_step(run("x", EAGER), 0)
+    assert found.groupby("name")["n"].unique().map(list).to_dict() == {name: [2] for name, _ in EAGER}
+    lost = run("x", EAGER)
+    missing = lost.work[~((lost.work["step"] == 3) & (lost.work["name"] == GEMM))]
+    step = one_step(replace(lost, work=missing), 0)
+    assert step[["name", "n"]].to_numpy().tolist() == [[name, 1 if name == GEMM else 2] for name, _ in EAGER]
+
+
+def test_operators_that_call_operators_count_once_on_a_cpu():
+    cpu = {"ph": "X", "pid": 1, "tid": 1}
+    events = [
+        {**cpu, "cat": "user_annotation", "name": "ProfilerStep#2", "ts": 0, "dur": 900},
+        {**cpu, "cat": "cpu_op", "name": "aten::layer_norm", "ts": 100, "dur": 50},
+        {**cpu, "cat": "cpu_op", "name": "aten::native_layer_norm", "ts": 105, "dur": 40},
+        {**cpu, "cat": "cpu_op", "name": "aten::view", "ts": 200, "dur": 9},
+    ]
+    found = work(read_trace(trace_bytes(events)), MLP, on_gpu=False)
+    assert found[["name", "dur_ns", "role"]].to_numpy().tolist() == [["aten::layer_norm", 50_000, "activation"]]
+
+
 def test_a_step_stretched_by_the_profiler_is_told():
-    assert gaps_of_the_profiler([run("Eager", EAGER, gap=0, step_us=(221.0,))], 0) is None
-    told = gaps_of_the_profiler([run("Liger", FUSED, gap=100, step_us=(200.0,))], 0)
+    assert gaps_of_the_profiler([run("Eager", EAGER, step_us=(221.0,))], 0) is None
+    told = gaps_of_the_profiler([run("Liger", FUSED, more={"gap": 100}, step_us=(200.0,))], 0)
     assert "Liger reaches over 485 µs here and takes 200 µs unprofiled" in told
 
 
 def test_predictions_stand_beside_what_came():
     found = predictions(
-        work_us=100.0, peak_bytes=10, seconds=2.0, compile_s=0.0, measured_work_us=110.0, measured_peak_bytes=None,
-        measured_seconds=4.0, measured_compile_s=None,
+        work_us=100.0, peak_bytes=10, compile_s=2.0, measured_work_us=110.0, measured_peak_bytes=None,
+        measured_compile_s=1.0,
     )  # fmt: skip
     assert [(one.what, one.unit, one.factor) for one in found] == [
-        ("Device work a step", "us", 1.1), ("Peak memory", "bytes", None), ("Whole run", "s", 2.0),
+        ("Device work a step", "us", 1.1), ("Peak memory", "bytes", None), ("Compiling", "s", 0.5),
     ]  # fmt: skip

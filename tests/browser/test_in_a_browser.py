@@ -26,7 +26,7 @@ BARS = f"""() => {{
 
 def bars(page):
     # Until the worker is there, a line about it stands above the chart, and what is above moves what is below.
-    page.get_by_role("button", name=re.compile("Run (live|again) on")).wait_for()
+    page.get_by_text(re.compile("Run live on")).first.wait_for()
     page.wait_for_selector(f"{CHART} .bars path")
     page.wait_for_timeout(400)
     return page.evaluate(BARS)

@@ -123,7 +123,7 @@ def test_the_same_kernel_has_the_same_colour_in_every_chart(tables):
         for custom in one.customdata
         if custom[1] == name
     )
-    in_kernels = kernel_times(kernel_table(tables), source="", dark=True).data[0].marker.color[0]
+    in_kernels = kernel_times(kernel_table(tables), source=(), dark=True).data[0].marker.color[0]
     assert in_timeline == in_kernels == colour("gemm", name)
 
 
@@ -157,11 +157,11 @@ def test_the_families_of_the_articles_charts_are_told_apart(deficiency):
 def test_long_names_are_cut_in_the_middle():
     assert shorten("short") == "short"
     cut = shorten("void at::native::vectorized_elementwise_kernel<8, at::native::GeluCUDAKernelImpl>", 40)
-    assert len(cut) == 40 and cut.startswith("void at::native") and cut.endswith("KernelImpl>")
+    assert cut == "vectorized_elementwi…GeluCUDAKernelImpl>"
 
 
 def test_the_kernel_chart_says_medians_and_how_often(tables):
-    bar, text = kernel_times(kernel_table(tables), source="", dark=False).data
+    bar, text = kernel_times(kernel_table(tables), source=(), dark=False).data
     assert list(bar.x) == [5.0]
     assert [one.strip() for one in text.text] == ["5.00 µs"]
     assert tuple(bar.customdata[0]) == ("nvjet_bias_TNT", 2, 5.0, 5.0)
@@ -173,7 +173,7 @@ def test_the_lottery_sets_the_truth_beside_what_the_tuner_saw():
         Draw("1, warm worker", "triton_x", "XBLOCK 512, 8 warps", 55.6, 55.0, 56.0, seen),
         Draw("2, fresh process", "triton_x", "unknown", None, None, None, ()),
     ]
-    figure = lottery(draws, source="", dark=False)
+    figure = lottery(draws, source=(), dark=False)
     assert list(figure.data[0].x) == [55.6]
     assert [list(one.x) for one in figure.data[1:]] == [[128.0], [207.0]]
     assert list(figure.layout.yaxis.ticktext) == ["2, fresh process", "1, warm worker"]

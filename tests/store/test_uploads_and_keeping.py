@@ -10,7 +10,7 @@ import pytest
 from core.store import runfile
 from core.store import store as store_module
 from core.store.files import write_whole
-from core.store.manifest import Failure
+from core.store.manifest import Failure, Samples
 from core.store.runfile import RunFileError, pack
 from core.store.store import Store, StoreError
 from core.ui import words
@@ -58,7 +58,9 @@ def test_a_run_that_is_there_already_is_returned_and_nothing_is_written(store, r
     store.upload(run_file("theirs"))
     known = store.get(run_id)
     before = {path: path.stat().st_mtime_ns for path in store.home.rglob("*.run.zip")}
-    assert store.upload(run_file(run_id, seconds=99.0)) == known
+    assert store.upload(known.path.read_bytes()) == known
+    with pytest.raises(RunFileError, match="with other content; it is left as it is"):
+        store.upload(run_file(run_id, seconds=99.0))
     assert {path: path.stat().st_mtime_ns for path in store.home.rglob("*.run.zip")} == before
 
 
@@ -76,6 +78,13 @@ def test_a_failed_run_without_a_trace_may_be_uploaded(store):
         (zipped({"hello.txt": "x"}), "The zip holds no manifest.json"),
         (zipped({"manifest.json": "{}"}), "manifest cannot be read"),
         (zipped({"live/a.run.zip": "x"}), "holds run files rather than a run"),
+        (run_file(""), "none that FusionScope gives"),
+        (run_file("a,b"), "none that FusionScope gives"),
+        (run_file(step_us=Samples("us", "x", (-5.0,))), "holds times that no run can take"),
+        (run_file(step_us=Samples("us", "x", (1e308,))), "holds times that no run can take"),
+        (run_file(peak_memory_bytes=-5), "peak memory is negative"),
+        (run_file(created=""), "status or date"),
+        (run_file(status="whatever"), "status or date"),
         (trace_bytes([]), "This is a bare trace"),
         (b' {"traceEvents": []}', "This is a bare trace"),
         (b"[]", "This is a bare trace"),

@@ -53,15 +53,21 @@ def test_what_is_missing_of_a_stack_is_named_and_the_rest_is_shown(home):
     page = explore(**LINEAR, backend="eager,compile")
     assert page.header[0].value == "nn.Linear: Eager"
     assert any("Not run yet at these sizes: torch.compile" in text for text in texts(page, "caption"))
-    assert "run" not in page.query_params
+    assert page.query_params["run"] == "mine"
 
 
-def test_another_device_in_the_stack_is_told_and_no_remark_compares_them(home):
+def test_runs_of_one_device_stand_side_by_side_at_a_time(home):
+    cpu = Device(kind="cpu", name="Some CPU", cores=2)
     added(home, "gpu", "eager")
-    added(home, "cpu", "compile", device=Device(kind="cpu", name="Some CPU", cores=2))
+    added(home, "gpu-2", "compile")
+    added(home, "cpu", "compile", device=cpu)
     page = explore(**LINEAR, backend="eager,compile")
-    assert any("different devices" in text for text in texts(page, "warning"))
-    assert not any(text.startswith("**1.**") for text in texts(page, "markdown"))
+    assert page.query_params["run"] == "gpu,gpu-2"
+    choice = next(one for one in page.segmented_control if one.label == "Measured on")
+    assert choice.options == ["NVIDIA H200 (2 of 2)", "Some CPU (1 of 2)"]
+    choice.set_value("Some CPU").run()
+    assert page.query_params["run"] == "cpu"
+    assert any("Not run yet at these sizes: Eager" in text for text in texts(page, "caption"))
 
 
 def test_a_run_that_computed_something_else_is_told_before_its_speed(home):
@@ -69,7 +75,7 @@ def test_a_run_that_computed_something_else_is_told_before_its_speed(home):
     added(home, "wrong", "compile", errors=(NumericError("gradient of weight", 1.4, 3.0),))
     page = explore(**LINEAR, backend="eager,compile")
     assert [text for text in texts(page, "error") if "did not compute the layer" in text] == [
-        "torch.compile: The gradient of weight is 1.4 away from eager fp32, more than the 2e-02 that bf16 explains: this run "
+        "torch.compile: The gradient of weight is 1.4 away from eager fp32, more than the 0.02 that bf16 explains: this run "
         "did not compute the layer, whatever its speed."
     ]
 
