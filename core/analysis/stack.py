@@ -98,7 +98,10 @@ def counted(step: pd.DataFrame, noun: str) -> tuple[str, ...]:
 
 def unlike(runs: Sequence[StackedRun]) -> tuple[str, ...]:
     """What stands between these runs beside their backend, a sentence each: what differs, and whose times are in doubt."""
-    told = [f"{run.title}: {run.setting.doubt}, so it is left out of the remarks." for run in runs if run.setting.doubt]
+    told = []
+    for doubt in dict.fromkeys(run.setting.doubt for run in runs if run.setting.doubt):
+        titles = " and ".join(run.title for run in runs if run.setting.doubt == doubt)
+        told.append(f"Left out of the remarks: {titles}, for {doubt}.")
     devices = list(dict.fromkeys(run.setting.device for run in runs))
     if len(devices) > 1:
         told.append(

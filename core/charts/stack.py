@@ -13,7 +13,7 @@ from core.charts.palette import look, role_colours, shorten, text_on
 from core.roles import Role
 
 LANE_PX = 74
-_PLOT_PX = 900
+_PLOT_PX = 640
 _CHARACTER_PX = 8.5
 
 

@@ -67,12 +67,12 @@ def _doubt(entry: Entry) -> str | None:
     """Why a run's times must not be set beside others, in words; None where they may be."""
     manifest = entry.manifest
     if manifest.status == "unsettled":
-        return "its profiled steps never held the same kernels"
+        return "the profiled steps never held the same kernels"
     if manifest.throttled:
-        return f"its clocks were {words.throttle(manifest.window_clocks)}"
+        return f"the clocks were {words.throttle(manifest.window_clocks)}"
     if manifest.protocol.version != PROTOCOL:
-        return f"it was measured by protocol {manifest.protocol.version}, and this is {PROTOCOL}"
-    return "it did not compute the layer" if details.mismatch_of(manifest) else None
+        return f"protocol {manifest.protocol.version} measured otherwise than this one, {PROTOCOL}"
+    return "what was computed is not the layer" if details.mismatch_of(manifest) else None
 
 
 def show(entries: Sequence[Entry], wanted: str | None) -> None:
@@ -174,6 +174,8 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
         if table[name].isna().any():  # an empty cell of a role or a compile says "none", of these it would hide a gap
             table[name] = [words.UNKNOWN if pd.isna(value) else form.format(value) for value in table[name]]
     unused = [role.name for role in all_roles(roles) if table[role.name].isna().all()]
+    if all(entry.head.device.kind == "cpu" for entry, _ in found):
+        unused += ["replay", "peak_mb", "clock"]  # a CPU has none of these
     if not table["compiles"].any():
         unused += ["compiles", "compile_s"]
     return table.drop(columns=unused)
@@ -198,7 +200,8 @@ def _columns(roles: Sequence[Role], table: pd.DataFrame, *, on_gpu: bool) -> dic
 
     def known(name: str, title: str, form: str, told: str) -> Any:
         """A column of numbers, or of texts where one of them is unknown."""
-        return number(title, format=form, help=told) if is_numeric_dtype(table[name]) else text(title, help=told)
+        is_text = name in table and not is_numeric_dtype(table[name])
+        return text(title, help=told) if is_text else number(title, format=form, help=told)
 
     why = "Where it is unknown, the run's own Details say why."
     return {

@@ -122,7 +122,9 @@ def versions(manifest: Manifest) -> str:
     """Driver, torch and the kernels' libraries: the software that two runs must share to be compared."""
     parts = [f"driver {manifest.device.driver}"] if manifest.device.driver else []
     parts += [
-        f"{name} {manifest.versions.get(name) or UNKNOWN}" for name in ("torch", "triton") if name in manifest.versions
+        f"{name.replace('_', '-')} {manifest.versions[name] or 'not installed'}"
+        for name in ("torch", "triton", "liger_kernel")
+        if name in manifest.versions
     ]
     return ", ".join(parts)
 

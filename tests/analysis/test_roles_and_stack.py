@@ -146,10 +146,8 @@ def test_unlike_devices_clocks_and_software_are_told_and_then_nobody_is_the_fast
 
 
 def test_a_run_in_doubt_is_named_and_compared_with_nobody():
-    eager, doubtful = run("Eager", EAGER), run("Liger", FUSED, doubt="its clocks were held down by power cap")
-    assert unlike([eager, doubtful]) == (
-        "Liger: its clocks were held down by power cap, so it is left out of the remarks.",
-    )
+    eager, doubtful = run("Eager", EAGER), run("Liger", FUSED, doubt="the clocks were held down by power cap")
+    assert unlike([eager, doubtful]) == ("Left out of the remarks: Liger, for the clocks were held down by power cap.",)
     assert remarks([eager, doubtful], MLP) == ()
     three = remarks([eager, doubtful, run("torch.compile", FUSED)], MLP)[2]
     assert "Liger" not in three and "torch.compile has the least GPU work" in three
