@@ -51,7 +51,7 @@ _MARK = "() => document.querySelectorAll('[data-testid=stDataFrame] canvas').for
 
 
 def make_runs(home: Path, count: int) -> None:
-    """Fills a store with `count` runs: shipped recordings with another id, date and batch, packed and added as any run."""
+    """Fills a store with `count` runs: shipped recordings with another id, date and seed, packed and added as any run."""
     sources = [
         (runfile.read_manifest(path), runfile.read_trace_bytes(path), runfile.read_code(path))
         for path in sorted(RECORDINGS.glob(f"*{runfile.SUFFIX}"))
@@ -62,7 +62,7 @@ def make_runs(home: Path, count: int) -> None:
         changed = dataclasses.replace(
             manifest,
             id=f"made-{number:06}",
-            workload=with_changes(manifest.workload, batch=1 + number % 500),
+            workload=with_changes(manifest.workload, seed=1 + number % 500),
             created=(start + timedelta(minutes=number)).isoformat(timespec="seconds"),
         )
         store.add(runfile.pack(changed, trace, code))
