@@ -61,7 +61,7 @@ def kernel_times(table: pd.DataFrame, *, source: Sequence[str], dark: bool, noun
         )
     )
     figure.update_layout(height=96 + 48 * len(rows), bargap=0.34, showlegend=False)
-    figure.update_xaxes(title=f"time of one {noun}, µs (median; whisker: middle half)", range=[0, widest * 1.18])
+    figure.update_xaxes(title=f"time of one {noun}, µs (median; whisker: middle half)", range=[0, widest * 1.3])
     figure.update_yaxes(tickvals=positions, ticktext=labels, automargin=True)
     source_line(figure, source, dark=dark)
     return figure

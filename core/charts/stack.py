@@ -13,8 +13,8 @@ from core.charts.palette import look, role_colours, shorten, text_on
 from core.roles import Role
 
 LANE_PX = 74
-_PLOT_PX = 640
-_CHARACTER_PX = 8.5
+_PLOT_PX = 700
+_CHARACTER_PX = 7.5
 
 
 @dataclass(frozen=True)

@@ -155,9 +155,7 @@ def kernels(entry: Entry, tables: Tables, *, on_gpu: bool) -> None:
         hidden = (table["share"] <= 0.001) & (table["family"] == "op")
         table, left_out = table[~hidden], int(hidden.sum())
         columns = _operator_columns()
-    source = words.source_lines(
-        [manifest], f"{words.layer(manifest.workload)}, {words.backend(manifest.workload)}, profiled"
-    )
+    source = words.source_lines([manifest], f"{words.title(manifest.workload)}, n {manifest.workload.steps} steps")
     with st.container(key="kernels-holder"):
         st.plotly_chart(
             kernel_times(
