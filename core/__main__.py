@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 
 from core import health, health_checks
+from core.estimate import estimate, human_bytes
 from core.shipped import Recording, shipped
 from core.store.entry import Entry
 from core.store.files import safe_name
@@ -106,8 +107,17 @@ def _record(options: argparse.Namespace) -> int:
 
 
 def _record_one(recording: Recording, store: Store, out: Path | None) -> Entry:
-    from core.bench.run import run  # torch: only where something is really run
+    from core.bench.machine import rates, torch_device  # torch: only where something is really run
+    from core.bench.run import run
 
+    protocol = recording.protocol
+    likely = estimate(
+        recording.workload,
+        rates(torch_device()),
+        cold_compiles=protocol.cold_compiles,
+        fresh_processes=protocol.fresh_process_compiles,
+    )
+    print(f"    predicted: {likely.seconds or 0.0:,.0f} s, {human_bytes(likely.memory_bytes)}", flush=True)
     data = run(recording.workload, recording.protocol, lambda text, done, total: print(f"    {text}", flush=True))
     return store.add(data, folder=out)
 

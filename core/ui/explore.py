@@ -129,11 +129,11 @@ def _candidates(workload: Workload) -> list[Entry]:
 
 
 def _device(chosen: Sequence[Workload], by_device: Mapping[str, Mapping[Workload, Entry]]) -> str | None:
-    """The device whose runs are shown: that of a run asked for, else the one with runs of the most workloads, and of
-    several those the one whose run is the best answer."""
-    for workload in chosen:
-        wanted = session.store().get(session.wanted(workload) or "")
-        if wanted is not None and workload in by_device.get(wanted.head.device.name, {}):
+    """The device whose runs are shown: that of the run asked for last, else the one with runs of the most workloads, and
+    of several those the one whose run is the best answer."""
+    for run_id in reversed(session.wishes().values()):
+        wanted = session.store().get(run_id)
+        if wanted is not None and wanted.head.workload in chosen:
             return wanted.head.device.name
     # The dictionary is in the order of the best answers, and max keeps the first of equals.
     return max(by_device, key=lambda name: len(by_device[name]), default=None)

@@ -89,12 +89,19 @@ def submit_examination() -> str:
 
 def want(workload: Workload, run_id: str) -> None:
     """Remembers which run of a workload this visit wants to see: asked for by a link, chosen, or just made."""
-    st.session_state.setdefault("runs wanted", {})[workload.key] = run_id
+    known: dict[str, str] = st.session_state.setdefault("runs wanted", {})
+    known.pop(workload.key, None)  # so that the latest wish is the last one
+    known[workload.key] = run_id
 
 
 def wanted(workload: Workload) -> str | None:
     """The run of the workload that this visit wants to see, None where any will do."""
-    found: str | None = st.session_state.get("runs wanted", {}).get(workload.key)
+    return wishes().get(workload.key)
+
+
+def wishes() -> dict[str, str]:
+    """The runs that this visit wants to see, by their workload's key, the latest wish last."""
+    found: dict[str, str] = st.session_state.get("runs wanted", {})
     return found
 
 

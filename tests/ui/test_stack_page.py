@@ -137,3 +137,15 @@ def test_every_layer_stacks_from_its_recordings(layer, passes):
     assert not page.warning, texts(page, "warning")
     figure = stack_of(page)
     assert len(figure["layout"]["yaxis"]["ticktext"]) == len(backends.split(","))
+
+
+def test_the_run_that_was_asked_for_last_decides_the_device(home):
+    cpu = Device(kind="cpu", name="Some CPU", cores=2)
+    for backend in ("eager", "compile"):
+        added(home, f"gpu-{backend}", backend)
+    added(home, "cpu-compile", "compile", device=cpu)
+    page = explore(**LINEAR, backend="eager,compile", run="gpu-eager,gpu-compile")
+    assert page.query_params["run"] == "gpu-eager,gpu-compile"
+    page.query_params["run"] = "gpu-eager,cpu-compile"
+    page.run()
+    assert page.query_params["run"] == "cpu-compile"
