@@ -245,7 +245,7 @@ def disk(store: Store) -> Finding:
 
 def kept(store: Store) -> Finding:
     """How many runs the store holds, and what in it cannot be read."""
-    entries, broken = store.entries(), store.unreadable()
+    entries, broken = store.entries(), tuple(store.problems())
     recorded = sum(entry.recorded for entry in entries)
     found = (
         f"{len(entries) - recorded} runs of your own, {recorded} recordings, {len(broken)} files that cannot be read"

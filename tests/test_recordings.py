@@ -1,14 +1,20 @@
 """What the shipped recordings say: the article's truths, and that every one of them computed its layer."""
 
+import re
+
 import pytest
 
+from core.analysis.bound import OVERHEAD_BOUND
 from core.analysis.kernels import kernel_table
 from core.analysis.numerics import Difference, mismatch
+from core.analysis.remarks import remarks
 from core.shipped import shipped
 from core.store import runfile
 from core.store.store import RECORDINGS, Store
 from core.trace import read_trace
-from core.workload import from_preset, make
+from core.ui import stack
+from core.ui.explore import FIRST_BACKENDS
+from core.workload import from_preset, layer_of, make, without_backend
 
 
 @pytest.fixture(scope="module")
@@ -77,3 +83,22 @@ def test_ligers_geglu_pays_for_padding_its_rows_to_the_next_power_of_two(store):
     own = {b: kernels(store, make(wide | {"backend": b})) for b in ("compile", "liger")}
     times = {b: sum(us for _, family, us in found if family in ("fused", "liger")) for b, found in own.items()}
     assert times["liger"] > 1.3 * times["compile"]
+
+
+def test_what_the_remarks_say_of_every_recorded_stack_fits_their_runs(store):
+    groups = {}
+    for entry in store.entries():
+        groups.setdefault(without_backend(entry.head.workload), []).append(entry)
+    told = 0
+    for entries in groups.values():
+        runs = [stack._read(entry) for entry in entries if entry.head.workload.backend in FIRST_BACKENDS]
+        roles = layer_of(entries[0].head.workload).roles
+        for sentence in remarks(runs, roles):
+            told += 1
+            assert not re.search(r"\b(nan|0%|None)\b", sentence), sentence
+            for run in runs:
+                if f"{run.title} waits for launches" in sentence:
+                    assert run.bound.verdict == OVERHEAD_BOUND
+                if run.setting.doubt and " least " in sentence:
+                    assert run.title not in sentence
+    assert told > 100

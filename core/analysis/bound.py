@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
 from core.analysis.busy import step_windows
+from core.analysis.headline import Headline
 from core.analysis.spread import Spread, spread
-from core.trace import Tables, kind_mask
+from core.trace import Tables, column, kind_mask
 
 OVERHEAD_BOUND = "overhead-bound"
 GPU_BOUND = "GPU-bound"
@@ -28,7 +29,8 @@ _REPLAY_TELLS_FROM_SHARE = 0.5
 
 @dataclass(frozen=True)
 class Bound:
-    """What binds a step, with the medians (µs) the verdict rests on; None for unknown. busy_share is at most 1."""
+    """What binds a step, with the medians (µs) the verdict rests on; None for unknown. busy_share is at most 1, and of the
+    step that busy_of names; reads_back says that the step copies values to the CPU in its middle."""
 
     verdict: str
     step_us: float | None
@@ -36,6 +38,16 @@ class Bound:
     busy_share: float | None
     replay_us: float | None
     kernels: int | None
+    busy_of: str = "unprofiled"
+    reads_back: bool = False
+
+
+def bound_of(tables: Tables, found: Headline, step_us: Spread | None, replay_us: Spread | None) -> Bound:
+    """The verdict on a run, from its trace and its headline."""
+    names = tables.events.filter(kind_mask(tables.events, "memcpy") & (column(tables.events, "step") >= 0))["name"]
+    reads_back = any(name.startswith("Memcpy DtoH") for name in names.unique().to_pylist())
+    verdict = bound(step_us, found.gpu_busy_us, replay_us, found.kernels_per_step, busy_share=found.busy_share)
+    return replace(verdict, busy_of=found.busy_of or "unprofiled", reads_back=reads_back)
 
 
 def bound(
@@ -79,13 +91,16 @@ def sentence(found: Bound) -> str:
         work = f"the GPU work of its {found.kernels} kernel{'' if found.kernels == 1 else 's'}"
     verdict = found.verdict[0].upper() + found.verdict[1:]
     why = {
-        OVERHEAD_BOUND: "the CPU cannot launch fast enough",
+        OVERHEAD_BOUND: "it reads values back in its middle, so that the CPU and the GPU wait for each other"
+        if found.reads_back
+        else "the CPU cannot launch fast enough",
         BETWEEN: "the GPU waits for part of it, so faster launching and faster kernels would both help",
         GPU_BOUND: "the CPU launches fast enough"
         if found.busy_share >= GPU_BOUND_SHARE
         else "the rest lies between kernels on the GPU itself, for sparing the launches gains little",
     }[found.verdict]
-    told = f"{verdict}: a step takes {_us(found.step_us)}, {work} {_us(found.busy_us)} ({found.busy_share:.0%}): {why}."
+    of = "" if found.busy_of == "unprofiled" else f" of the {found.busy_of} step, which ran at higher clocks"
+    told = f"{verdict}: a step takes {_us(found.step_us)}, {work} {_us(found.busy_us)} ({found.busy_share:.0%}{of}): {why}."
     return told if found.replay_us is None else f"{told} Replayed as a CUDA graph it takes {_us(found.replay_us)}."
 
 

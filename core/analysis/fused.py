@@ -24,8 +24,9 @@ def fused(sources: Iterable[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) 
     """From (kernel, language, aten operators, source nodes) of every kernel; extern ones are library kernels.
 
     A node that a library kernel computes is not the generated kernel's own, though Inductor names it among its origins:
-    the generated kernel reads its result. Backward graphs (known by comments in the code alone, with operators like
-    "aten.gelu" that name no overload) number their nodes, so there the operators are told.
+    the generated kernel reads its result, or, where it comes last, prepares its input. Backward graphs (known by comments
+    in the code alone, with operators like "aten.gelu" that name no overload) number their nodes, so there the operators
+    are told.
     """
     known = list(sources)
     library = {node for _, language, _, nodes in known if language == "extern" for node in nodes}
@@ -38,7 +39,8 @@ def fused(sources: Iterable[tuple[str, str, tuple[str, ...], tuple[str, ...]]]) 
         plain = tuple(name for name in (_plain(operator) for operator in lowered) if name not in _VIEWS)
         told_by_comment = all(operator.count(".") == 1 for operator in operators)
         if own and len(nodes) <= _NODES_MAX and not told_by_comment:
-            found.append(Fused(kernel, own, tuple(node for node in nodes if node in library), lowered))
+            last = max(index for index, node in enumerate(nodes) if node not in library)
+            found.append(Fused(kernel, own, tuple(node for node in nodes[:last] if node in library), lowered))
         else:
             found.append(Fused(kernel, tuple(dict.fromkeys(plain)), (), lowered))
     return tuple(found)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from core.analysis.bound import OVERHEAD_BOUND
 from core.analysis.families import decode_gemm_name
 from core.analysis.roles import RoleTime
 from core.analysis.stack import StackedRun, clocks_differ
-from core.roles import EXTRA_ROLES, Role
+from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, COPY, EXTRA_ROLES, FILL, Role
 
 #: Times closer than this are told as alike: medians of the same kernel differ by as much from run to run.
 ALIKE = 0.03
@@ -16,36 +17,47 @@ _SHARE_MIN = 0.01
 
 
 def remarks(runs: Sequence[StackedRun], roles: Sequence[Role]) -> tuple[str, ...]:
-    """Up to three sentences: on the matrix products, on what lies between them, and on what is at stake.
+    """Up to three sentences: on the matrix products, on what lies beside them, and on what is at stake.
 
     Runs whose times are in doubt are left out; there is nothing to say of fewer than two runs, or across devices.
     """
     sound = [run for run in runs if run.setting.doubt is None and run.work_us is not None]
     if len(sound) < 2 or len({run.setting.device for run in sound}) > 1:
         return ()
-    found = [_products(sound, roles), _between(sound, roles), _stake(sound)]
+    where = "everywhere" if len(sound) == len(runs) else f"on {_names(sound)}"
+    found = [_products(sound, roles, where), _beside(sound, roles), _stake(sound)]
     return tuple(one for one in found if one)
 
 
-def _products(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
+def _products(runs: Sequence[StackedRun], roles: Sequence[Role], where: str) -> str | None:
     products = [role for role in roles if role.matmul]
     times = [[run.time_of(role) for role in products] for run in runs]
     if not products or not all(all(of_run) for of_run in times):
         return None
     names = [tuple(one.kernels for one in of_run if one) for of_run in times]
-    first = [one for one in times[0] if one]
-    shared = [
-        f"{a.title} and {b.title} share one {_noun(runs)}"
-        for a, b, one, two in zip(products, products[1:], first, first[1:], strict=False)
-        if one.kernels == two.kernels and runs[0].setting.on_gpu
-    ]
     took = _range([sum(one.time_us.median for one in of_run if one) for of_run in times]) + " a step"
-    what = "The matrix product runs" if len(products) == 1 else f"The {len(products)} matrix products run"
+    forward = "forward " if any(_is_training(run) for run in runs) else ""
+    what = (
+        f"The {forward}matrix product runs"
+        if len(products) == 1
+        else f"The {len(products)} {forward}matrix products run"
+    )
     if len(set(names)) == 1:
+        first = [one for one in times[0] if one]
         same = _noun(runs) + ("" if len(products) == 1 else "s")
-        return f"{what} as the same {same} everywhere ({took}){_and(shared)}{_bias_words(first)}."
-    other = next(run.title for run, name in zip(runs, names, strict=True) if name != names[0])
-    return f"{what} as other {_noun(runs)}s on {other} than on {runs[0].title} ({took})."
+        shared = _shared(products, first) if runs[0].setting.on_gpu else ""
+        return f"{what} as the same {same} {where} ({took}){shared}{_bias_words(first)}."
+    others = [run for run, name in zip(runs, names, strict=True) if name != names[0]]
+    return f"{what} as other {_noun(runs)}s on {_names(others)} than on {runs[0].title} ({took})."
+
+
+def _shared(products: Sequence[Role], times: Sequence[RoleTime]) -> str:
+    """Which matrix products run as one and the same kernel, in words."""
+    by_kernel: dict[tuple[str, ...], list[str]] = {}
+    for role, one in zip(products, times, strict=True):
+        by_kernel.setdefault(one.kernels, []).append(role.title)
+    told = [f"{_listed(titles)} share one kernel" for titles in by_kernel.values() if len(titles) > 1]
+    return f"; {', '.join(told)}" if told else ""
 
 
 def _bias_words(times: Sequence[RoleTime]) -> str:
@@ -55,28 +67,44 @@ def _bias_words(times: Sequence[RoleTime]) -> str:
     )
 
 
-def _and(parts: Sequence[str]) -> str:
-    return f"; {', '.join(parts)}" if parts else ""
-
-
-def _between(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
+def _beside(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
+    """The layer's other work by itself; with a backward pass all that is no matrix product, for who does what in which of
+    the two passes differs from one backend to the next."""
+    if any(_is_training(run) for run in runs):
+        return _all_but_products(runs, roles)
     role = next((one for one in roles if not one.matmul), None)
     if role is None or all(run.time_of(role) is None for run in runs):
         return None
     told = []
     for run in runs:
-        own = run.time_of(role)
-        copies = next((one for one in run.roles if one.role.name == "copy"), None)
+        own, copies = run.time_of(role), run.time_of(COPY)
         also = f" and copies {copies.time_us.median:.1f} µs" if copies else ""
         if own is None:
             told.append(f"{run.title} launches none for it{also}")
             continue
-        pieces = f"{own.per_step:g} {_noun(runs)}{'' if own.per_step == 1 else 's'}"
         time = f"{own.time_us.median:.1f} µs"
         if run.draws_us is not None and run.draws_us[1] > run.draws_us[0] * (1 + ALIKE):
             time += f" here; {run.draws_us[0]:.1f} to {run.draws_us[1]:.1f} µs over its {run.draws_us[2]} cold compiles"
-        told.append(f"{run.title} {pieces} ({time}){also}")
+        told.append(f"{run.title} {_pieces(own.per_step, runs)} ({time}){also}")
     return f"{role.title[0].upper()}{role.title[1:]}: {'; '.join(told)}."
+
+
+def _all_but_products(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str | None:
+    products = {role.name for role in (*roles, BACKWARD_MATMUL) if role.matmul}
+    told = []
+    for run in runs:
+        own = run.work[~run.work["role"].isin(products)]
+        steps = run.work["step"].nunique()
+        by_step = own.groupby("step")["dur_ns"].sum() / 1000
+        told.append(f"{run.title} {_pieces(len(own) / steps, runs)} ({by_step.median() if len(own) else 0.0:.1f} µs)")
+    what = "All but the matrix products, both passes" if any(role.matmul for role in roles) else "Both passes"
+    return f"{what}: {'; '.join(told)}."
+
+
+def _pieces(per_step: float, runs: Sequence[StackedRun]) -> str:
+    noun = "piece of work" if any(_is_training(run) for run in runs) else _noun(runs)
+    many = noun.replace("piece", "pieces") if " " in noun else f"{noun}s"
+    return f"{per_step:g} {noun if per_step == 1 else many}"
 
 
 def _stake(runs: Sequence[StackedRun]) -> str:
@@ -85,28 +113,29 @@ def _stake(runs: Sequence[StackedRun]) -> str:
         return f"{_share_words(runs[0], what)}Their clocks differ, so none of them is called the fastest."
     totals = [(run.work_us.median, run) for run in runs if run.work_us]
     largest, slow = max(totals, key=lambda pair: pair[0])
-    least, fast = min(totals, key=lambda pair: pair[0])
+    least = min(us for us, _ in totals)
     share = _share_words(runs[0], what)
     near = [(us, run) for us, run in totals if us <= least * (1 + ALIKE)]
     if len(near) == len(totals):
         told = f"The {what} of a step is alike within {ALIKE:.0%} ({_range([us for us, _ in totals])})."
-        return f"{share}{told}{_steps(runs, fast)}"
-    names = " and ".join(run.title for _, run in near)
+        return f"{share}{told}{_steps(runs, [run for _, run in near])}"
     noise = "" if len(near) == 1 else ", no difference beyond the noise"
     return (
-        f"{share}{names} {'has' if len(near) == 1 else 'have'} the least {what} a step, {_range([us for us, _ in near])}{noise}; "
-        f"{slow.title} the most, {largest:.1f} µs: {1 - least / largest:.0%} less.{_unlucky(near, totals)}{_steps(runs, fast)}"
+        f"{share}{_names([run for _, run in near])} {'has' if len(near) == 1 else 'have'} the least {what} a step, "
+        f"{_range([us for us, _ in near])}{noise}; {slow.title} the most, {largest:.1f} µs: {1 - least / largest:.0%} less."
+        f"{_unlucky(near, totals)}{_steps(runs, [run for _, run in near])}"
     )
 
 
 def _share_words(base: StackedRun, what: str) -> str:
-    """How much of an unfused run is no matrix product, where it has both: what fusing works on."""
-    products = sum(one.time_us.median for one in base.roles if one.role.matmul)
-    if base.fuses or not products or base.work_us is None:
+    """How much of an unfused run is no matrix product, where it has both: what fusing works on. Fills are a GEMM's own."""
+    if base.fuses or base.work_us is None:
         return ""
-    share = max(0.0, 1 - products / base.work_us.median)
+    whole = sum(one.time_us.median for one in base.roles if one.role != FILL)
+    products = sum(one.time_us.median for one in base.roles if one.role.matmul)
+    share = 1 - products / whole if products and whole else 0.0
     if share < _SHARE_MIN:
-        return f"Less than {_SHARE_MIN:.0%} of {base.title}'s {what} is anything but matrix products. "
+        return ""
     return f"{share:.0%} of {base.title}'s {what} is no matrix product: the part that fusing works on. "
 
 
@@ -117,40 +146,53 @@ def _unlucky(near: Sequence[tuple[float, StackedRun]], totals: Sequence[tuple[fl
         if run.draws_us is None or not own:
             continue
         worst_us = us - own[0].time_us.median + run.draws_us[1]
-        ahead = [other.title for other_us, other in totals if other is not run and other_us * (1 + ALIKE) < worst_us]
+        ahead = [other for other_us, other in totals if other is not run and other_us * (1 + ALIKE) < worst_us]
         if worst_us > us * (1 + ALIKE) and ahead:
-            return f" In the slowest of its compiles {run.title} would take {worst_us:.1f} µs, behind {' and '.join(ahead)}."
+            return f" In the slowest of its compiles {run.title} would take {worst_us:.1f} µs, behind {_names(ahead)}."
     return ""
 
 
-def _steps(runs: Sequence[StackedRun], least_work: StackedRun) -> str:
-    """Where the unprofiled steps tell another story than the work, that is said."""
+def _steps(runs: Sequence[StackedRun], least_work: Sequence[StackedRun]) -> str:
+    """What the unprofiled steps say beside the work: the same front-runners, others, or no difference."""
+    unsound = [run for run in runs if not run.step_is_sound]
+    if unsound:
+        return (
+            f" The unprofiled steps are not compared: those of {_names(unsound)} vary widely, or ran at lower clocks."
+        )
     steps = [(run.step_us.median, run) for run in runs if run.step_us]
-    if len(steps) < len(runs):
-        return ""
-    best_us, best = min(steps, key=lambda pair: pair[0])
-    if max(us for us, _ in steps) <= best_us * (1 + ALIKE):
-        return f" The whole steps, unprofiled, are alike ({_range([us for us, _ in steps])}).{_waits(least_work)}"
-    own_us = next(us for us, run in steps if run is least_work)
-    if own_us <= best_us * (1 + ALIKE):
-        return f" The whole step, unprofiled, is shortest there as well: {own_us:.1f} µs."
-    return (
-        f" The whole step, unprofiled, is shortest on {best.title}, {best_us:.1f} µs ({least_work.title}: {own_us:.1f} µs): "
-        "what lies between the pieces of work counts, too."
-    )
+    best_us = min(us for us, _ in steps)
+    near = [(us, run) for us, run in steps if us <= best_us * (1 + ALIKE)]
+    times = _range([us for us, _ in near])
+    if len(near) == len(steps):
+        return f" The whole steps, unprofiled, are alike ({times}).{_waits(least_work)}"
+    told = f" The whole step, unprofiled, is shortest on {_names([run for _, run in near])}, {times}"
+    behind = [(us, run) for us, run in steps if run in least_work and us > best_us * (1 + ALIKE)]
+    if len(behind) < len(least_work):
+        return f"{told}."
+    beside = "; ".join(f"{run.title}: {us:.1f} µs" for us, run in behind)
+    return f"{told} ({beside}): what lies between the pieces of work counts, too."
 
 
-def _waits(run: StackedRun) -> str:
-    """Why less work is no shorter step: it is launched no faster."""
-    if (
-        run.work_us is None
-        or run.step_us is None
-        or not run.setting.on_gpu
-        or run.work_us.median > 0.9 * run.step_us.median
-    ):
+def _waits(runs: Sequence[StackedRun]) -> str:
+    """Why less work is no shorter step, where that is so: it is launched no faster."""
+    waiting = [run for run in runs if run.bound.verdict == OVERHEAD_BOUND and not run.bound.reads_back]
+    if not waiting:
         return ""
-    share = run.work_us.median / run.step_us.median
-    return f" The work of {run.title} fills {share:.0%} of its step: the rest of the time the GPU waits for launches."
+    run = waiting[0]
+    return f" {run.title} waits for launches: the GPU works for {run.bound.busy_share or 0.0:.0%} of its step."
+
+
+def _is_training(run: StackedRun) -> bool:
+    return any(one.role in (BACKWARD_MATMUL, BACKWARD_OTHER) for one in run.roles)
+
+
+def _names(runs: Sequence[StackedRun]) -> str:
+    return _listed([run.title for run in runs])
+
+
+def _listed(titles: Sequence[str]) -> str:
+    """ "a", "a and b", "a; b and c": titles hold commas of their own."""
+    return titles[0] if len(titles) == 1 else f"{'; '.join(titles[:-1])} and {titles[-1]}"
 
 
 def _range(times_us: Sequence[float]) -> str:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pandas as pd
 
+from core.analysis.bound import Bound, bound_of
+from core.analysis.compiles import KernelDraws, range_over_compiles
+from core.analysis.headline import headline
 from core.analysis.roles import RoleTime, role_times, work
 from core.analysis.spread import Spread, spread
 from core.roles import COPY, EXTRA_ROLES, FILL, Role
@@ -20,21 +23,43 @@ _STRETCHED = 1.15
 
 @dataclass(frozen=True)
 class Setting:
-    """What a run's times stand on beside its backend. `sm_mhz` is None where the clock is unknown; `doubt` says in words
-    why its times must not be compared at all, None where they may be."""
+    """What a run's times stand on beside its backend: the readings of the SM clock around the profile in MHz (none where it
+    is unknown), what held it down in words (None: nothing), and whether the steps settled, the layer was computed, and the
+    protocol is this one."""
 
     device: str
     versions: str
     on_gpu: bool
-    sm_mhz: float | None = None
-    doubt: str | None = None
+    clocks_mhz: tuple[int, ...] = ()
+    held_down: str | None = None
+    is_settled: bool = True
+    is_right: bool = True
+    is_of_protocol: bool = True
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the run's times must not be set beside others, in words; None where they may be."""
+        if not self.is_settled:
+            return "the profiled steps never held the same kernels"
+        if not self.is_right:
+            return "what was computed is not the layer"
+        if not self.is_of_protocol:
+            return "it was measured by another protocol"
+        if self.held_down is not None:
+            return f"the clocks were {self.held_down}"
+        if self.clocks_mhz and max(self.clocks_mhz) > min(self.clocks_mhz) * (1 + CLOCKS_ALIKE):
+            return (
+                f"the clock went between {min(self.clocks_mhz):,} and {max(self.clocks_mhz):,} MHz around the profile"
+            )
+        return None
 
 
 @dataclass(frozen=True)
 class StackedRun:
     """One run of the stack. `work` is that of `analysis.roles.work`, `work_us` its sum a step; `step_us` is the unprofiled
-    step; `fuses` says that the backend does neighbouring operators' work in one kernel; `draws_us` is the smallest and
-    largest time of its generated kernel over the run's cold compiles, and their number."""
+    step, and `step_is_sound` says that it neither varies widely nor ran at lower clocks than the profile; `bound` is what
+    the step waits for. `fuses` says that the backend does neighbouring operators' work in one kernel; `draws_us` is the
+    smallest and largest time of its generated kernel over the run's cold compiles, and their number."""
 
     title: str
     setting: Setting
@@ -43,11 +68,9 @@ class StackedRun:
     roles: tuple[RoleTime, ...]
     work_us: Spread | None
     step_us: Spread | None
+    step_is_sound: bool
+    bound: Bound
     draws_us: tuple[float, float, int] | None = None
-
-    def with_draws(self, draws_us: tuple[float, float, int] | None) -> StackedRun:
-        """The same run with its cold compiles' range."""
-        return replace(self, draws_us=draws_us)
 
     def time_of(self, role: Role) -> RoleTime | None:
         """What the run spends on a role, None where it launches nothing for it."""
@@ -55,12 +78,34 @@ class StackedRun:
 
 
 def stacked_run(
-    title: str, tables: Tables, roles: Sequence[Role], *, setting: Setting, fuses: bool, step_us: Spread | None
+    title: str,
+    tables: Tables,
+    roles: Sequence[Role],
+    *,
+    setting: Setting,
+    fuses: bool,
+    step_us: Spread | None,
+    replay_us: Spread | None,
+    compiles: Sequence[KernelDraws] = (),
 ) -> StackedRun:
-    """A run's tables, read for the stack."""
+    """A run's tables, read for the stack; `compiles` are its generated kernels over its cold compiles."""
     found = work(tables, roles, on_gpu=setting.on_gpu)
     by_step = found.groupby("step")["dur_ns"].sum().to_numpy() / 1000
-    return StackedRun(title, setting, fuses, found, role_times(found, roles), spread(by_step), step_us)
+    told = headline(tables, step_us.median if step_us else None)
+    times = role_times(found, roles)
+    other = next((one for one in times if not one.role.matmul and one.role in roles), None)
+    return StackedRun(
+        title=title,
+        setting=setting,
+        fuses=fuses,
+        work=found,
+        roles=times,
+        work_us=spread(by_step),
+        step_us=step_us,
+        step_is_sound=step_us is not None and not step_us.is_wide and told.busy_of != "profiled",
+        bound=bound_of(tables, told, step_us, replay_us),
+        draws_us=range_over_compiles(compiles, other.kernels) if other else None,
+    )
 
 
 def step_count(run: StackedRun) -> int:
@@ -101,7 +146,7 @@ def unlike(runs: Sequence[StackedRun]) -> tuple[str, ...]:
     told = []
     for doubt in dict.fromkeys(run.setting.doubt for run in runs if run.setting.doubt):
         titles = " and ".join(run.title for run in runs if run.setting.doubt == doubt)
-        told.append(f"Left out of the remarks: {titles}, for {doubt}.")
+        told.append(f"{titles}: compared with none of the others, for {doubt}.")
     devices = list(dict.fromkeys(run.setting.device for run in runs))
     if len(devices) > 1:
         told.append(
@@ -112,7 +157,7 @@ def unlike(runs: Sequence[StackedRun]) -> tuple[str, ...]:
     if len(versions) > 1:
         told.append(f"The software differs: {'; '.join(versions)}. Part of a difference may be theirs.")
     if clocks_differ(runs):
-        clocks = [(run.setting.sm_mhz, run.title) for run in runs if run.setting.sm_mhz]
+        clocks = [(min(run.setting.clocks_mhz), run.title) for run in runs if run.setting.clocks_mhz]
         (low, slow), (high, fast) = min(clocks), max(clocks)
         told.append(
             f"The clocks differ: {slow} ran at {low:,.0f} MHz, {fast} at {high:,.0f} MHz. A slower clock is not a slower kernel."
@@ -122,7 +167,7 @@ def unlike(runs: Sequence[StackedRun]) -> tuple[str, ...]:
 
 def clocks_differ(runs: Sequence[StackedRun]) -> bool:
     """Whether the runs were measured at clocks too far apart to compare their times."""
-    known = [run.setting.sm_mhz for run in runs if run.setting.sm_mhz]
+    known = [min(run.setting.clocks_mhz) for run in runs if run.setting.clocks_mhz]
     return bool(known) and max(known) / min(known) > 1 + CLOCKS_ALIKE
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-#: One compile is an anecdote: a run on a compiling backend holds this many cold ones.
+#: One compile is an anecdote: a run on a compiling backend holds this many cold ones, unless it is a light one of many.
 COLD_COMPILES = 3
 
 

@@ -1,7 +1,8 @@
 """Cold compiles, one after the other: what each took, chose, and what its kernels truly cost.
 
 Inductor picks a launch configuration by timing candidates at compile time, and its timings are rough: two cold
-compiles of the same module can run at different speeds. One compile is therefore never shown alone.
+compiles of the same module can run at different speeds. A run therefore holds several, unless it is a light one of many,
+and then says so.
 """
 
 from __future__ import annotations

@@ -39,6 +39,11 @@ class Head:
     failure: str | None
 
     @property
+    def error(self) -> float | None:
+        """The largest relative error; infinite where a tensor was not finite, which no number is."""
+        return float("inf") if self.finite is False else self.worst_error
+
+    @property
     def state(self) -> str:
         """Status in one word: "ok", "throttled", "unsettled" or "failed"."""
         return "throttled" if self.status == "ok" and self.throttled else self.status

@@ -72,10 +72,6 @@ class Store:
         """Every readable run, newest first. Files that are not runs are passed over; see `problems`."""
         return self.snapshot().entries
 
-    def unreadable(self) -> tuple[Path, ...]:
-        """Files that carry a run's name and could not be read."""
-        return tuple(self.problems())
-
     def problems(self) -> dict[Path, str]:
         """Why each of the unreadable files is none of the runs, in one sentence."""
         return self.snapshot().problems

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from core.analysis.bound import ProfiledStep, bound, inflation_sentence, profiled_step, sentence
-from core.analysis.headline import headline
+from core.analysis.bound import ProfiledStep, bound_of, inflation_sentence, profiled_step, sentence
+from core.analysis.headline import Headline
 from core.analysis.launches import Launches, launches
 from core.analysis.spread import Spread
 from core.glossary import explain
@@ -15,7 +15,7 @@ from core.trace import Tables
 from core.ui import words
 
 
-def show(manifest: Manifest, tables: Tables) -> None:
+def show(manifest: Manifest, tables: Tables, found: Headline) -> None:
     """Draws the block of a run. A CPU run gets no verdict, for there is no GPU to wait for, and no launches."""
     on_gpu = manifest.device.kind == "gpu"
     step = words.spread_of(manifest.step_us)
@@ -24,13 +24,8 @@ def show(manifest: Manifest, tables: Tables) -> None:
     told = f"{explain('overhead-bound')} {explain('gpu-bound')}" if on_gpu else explain("profiled step")
     st.subheader("What the step waits for", help=told, anchor="waits")
     if on_gpu:
-        found = headline(tables, step_us)
         replay = words.spread_of(manifest.graph_replay_us)
-        st.markdown(
-            words.plain(
-                sentence(bound(step, found.gpu_busy_us, replay, found.kernels_per_step, busy_share=found.busy_share))
-            )
-        )
+        st.markdown(words.plain(sentence(bound_of(tables, found, step, replay))))
     places = st.columns(4)
     _profiled(places[0], profiled)
     how = manifest.step_us.how if manifest.step_us else "it was not measured"

@@ -5,18 +5,16 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.analysis.headline import headline
 from core.analysis.numerics import Difference, mismatch
 from core.analysis.prediction import predictions
+from core.analysis.spread import Spread
 from core.glossary import explain
 from core.store.entry import Entry
 from core.store.manifest import Device, Manifest
-from core.store.runfile import RunFileError
-from core.trace import TraceError
-from core.ui import session, words
+from core.ui import words
 
 
-def show(entry: Entry) -> None:
+def show(entry: Entry, *, busy_us: Spread | None = None) -> None:
     """Device, versions, protocol, clocks, errors and notes: everything a number on this page can be followed to."""
     manifest = entry.manifest
     st.subheader("Details", anchor="details", help="Everything that a number on this page can be followed to.")
@@ -50,7 +48,7 @@ def show(entry: Entry) -> None:
             "Other processes": _others(manifest),
             "Whole run": f"{manifest.seconds:.1f} s",
         })  # fmt: skip
-    _predictions(entry)
+    _predictions(entry, busy_us)
     if manifest.errors:
         st.markdown("**Against the same layer in eager fp32**", help=explain("numeric error"))
         st.dataframe(
@@ -87,17 +85,18 @@ def mismatch_of(manifest: Manifest) -> str | None:
     return mismatch(found, manifest.workload.dtype)
 
 
-def _predictions(entry: Entry) -> None:
+def _predictions(entry: Entry, busy_us: Spread | None) -> None:
     """What was predicted before the run beside what came, each with how many times it came."""
     manifest = entry.manifest
     if manifest.predicted is None:
         return
-    work = _work(entry)
+    # On a CPU the step is the device's work.
+    work = busy_us if manifest.device.kind == "gpu" else entry.head.step_us
     found = predictions(
         work_us=manifest.predicted.work_us,
         peak_bytes=manifest.predicted.peak_bytes,
         compile_s=manifest.predicted.compile_s,
-        measured_work_us=work,
+        measured_work_us=work.median if work else None,
         measured_peak_bytes=manifest.peak_memory_bytes,
         measured_compile_s=sum(one.first_call_s for one in manifest.compiles) if manifest.compiles else None,
     )
@@ -119,18 +118,6 @@ def _predictions(entry: Entry) -> None:
             "Came": st.column_config.NumberColumn(format="%.2f times", help="Measured over predicted."),
         },
     )  # fmt: skip
-
-
-def _work(entry: Entry) -> float | None:
-    """What the device took for a step's work: its busy time on a GPU, the step itself on a CPU."""
-    if entry.head.device.kind == "cpu":
-        return entry.head.step_us.median if entry.head.step_us else None
-    try:
-        tables = session.tables(entry)
-    except (TraceError, RunFileError):
-        return None
-    busy = headline(tables, None).gpu_busy_us if tables is not None else None
-    return busy.median if busy else None
 
 
 def _seconds(value: float | None) -> str:
@@ -157,6 +144,8 @@ def _facts(found: dict[str, str]) -> None:
 def _load(manifest: Manifest) -> str:
     load = manifest.load
     if load is None:
+        if manifest.protocol.light:
+            return "not taken: a light run, one of many"
         return words.UNKNOWN if manifest.device.kind == "gpu" else "not taken on a CPU"
     known = [sample for sample in load.clocks if sample.sm_mhz is not None]
     told = (
@@ -170,7 +159,8 @@ def _load(manifest: Manifest) -> str:
 def _profiled(manifest: Manifest) -> str:
     if not manifest.profile_attempts:
         return "nothing: the run failed before"
-    return f"{manifest.protocol.steps} steps, in {manifest.profile_attempts} attempt(s)"
+    attempts = manifest.profile_attempts
+    return f"{manifest.protocol.steps} steps, in {attempts} attempt{'' if attempts == 1 else 's'}"
 
 
 def _replay(manifest: Manifest) -> str:

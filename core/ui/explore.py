@@ -47,9 +47,8 @@ def follow_link() -> str | None:
     """Sets the pickers from the link; what is wrong with it, in a sentence."""
     given = link.read() or link.last()
     named = {name: value for name, value in given.items() if name not in link.EXTRAS}
-    if not given:
-        named = link.to_stack(from_preset(_FIRST_PRESET), FIRST_BACKENDS)
     told = _take_runs(given.get("run", ""), named)
+    named = named or link.to_stack(from_preset(_FIRST_PRESET), FIRST_BACKENDS)
     step = link.step()
     if step is not None and step != "all" and not (step.isascii() and step.isdecimal() and int(step) >= 1):
         told = f"The link asks for step {step[:40]!r}; a step is a number from 1 on, or all. Step 2 is shown."
@@ -254,8 +253,10 @@ def focus(shown: Sequence[Entry]) -> Entry:
     by_backend = {entry.head.workload.backend: entry for entry in shown}
     wanted = link.focus()
     key = "explore:focus"
-    if st.session_state.get(key) not in by_backend:
-        st.session_state[key] = wanted if wanted in by_backend else next(iter(by_backend))
+    if link.view_arrived("focus") and wanted in by_backend:
+        st.session_state[key] = wanted
+    elif st.session_state.get(key) not in by_backend:
+        st.session_state[key] = next(iter(by_backend))
     st.segmented_control(
         "Look into one of them",
         list(by_backend),

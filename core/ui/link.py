@@ -12,6 +12,7 @@ from core.workload import Workload, to_fields
 _WRITTEN = "link:written"
 _STEP = "step"
 _FOCUS = "focus"
+_SEEN = "link:view"
 #: Far above four run ids; beyond it a value is nobody's.
 _VALUE_MAX = 1_000
 _VIEW = (_STEP, _FOCUS)
@@ -48,6 +49,16 @@ def step() -> str | None:
     return read().get(_STEP)
 
 
+def view_arrived(name: str) -> bool:
+    """Whether the address bar says something of the view (a step, a focus) that this visit has not taken up yet: a link
+    was followed, or Back was pressed. Taken up by asking."""
+    seen: dict[str, str | None] = st.session_state.setdefault(_SEEN, {})
+    now = read().get(name)
+    new = name not in seen or seen[name] != now
+    seen[name] = now
+    return new
+
+
 def focus() -> str | None:
     """The backend the link looks into, of those it stacks; unchecked."""
     return read().get(_FOCUS)
@@ -55,14 +66,18 @@ def focus() -> str | None:
 
 def write_focus(backend: str) -> None:
     """Puts the backend that is looked into into the address bar."""
-    if focus() != backend:
-        st.query_params[_FOCUS] = backend
+    _write_view(_FOCUS, backend)
 
 
 def write_step(chosen: str) -> None:
     """Puts the step into the address bar."""
-    if step() != chosen:
-        st.query_params[_STEP] = chosen
+    _write_view(_STEP, chosen)
+
+
+def _write_view(name: str, value: str) -> None:
+    if read().get(name) != value:
+        st.query_params[name] = value
+    st.session_state.setdefault(_SEEN, {})[name] = value
 
 
 def to_run(workload: Workload, run: str | None = None) -> dict[str, str]:

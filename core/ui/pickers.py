@@ -24,7 +24,6 @@ from core.workload import (
     WorkloadError,
     applies,
     field_names,
-    flag_words,
     from_preset,
     make,
     presets,
@@ -146,7 +145,7 @@ def _sizes(layer: Layer) -> None:
         st.selectbox(
             f"Recorded sizes ({len(recorded)})",
             list(range(len(recorded))),
-            format_func=lambda index: _sizes_title(recorded[index]),
+            format_func=lambda index: words.sizes_and_flags(recorded[index]),
             key=_key("recorded"),
             placeholder="none: these are sizes of your own",
             on_change=_take_recorded,
@@ -230,10 +229,6 @@ def _size_fields(layer: Layer) -> tuple[str, ...]:
 def _texts(workload: Workload, layer: Layer) -> tuple[str, ...]:
     fields = to_fields(workload)
     return tuple(str(fields[name]) for name in _size_fields(layer))
-
-
-def _sizes_title(workload: Workload) -> str:
-    return ", ".join((words.sizes(workload), *flag_words(workload)))
 
 
 def _matching_preset() -> str:

@@ -34,12 +34,12 @@ def show(entry: Entry) -> None:
     views.headline(manifest, found)
     timeline.show(entry, tables)
     views.kernels(entry, tables, on_gpu=manifest.device.kind == "gpu")
-    cost.show(manifest, tables)
+    cost.show(manifest, tables, found)
     operators.show(entry, tables)
     if manifest.compiles:
         views.compiles(manifest)
         views.code(entry)
-    details.show(entry)
+    details.show(entry, busy_us=found.gpu_busy_us)
 
 
 def _others(entry: Entry) -> None:

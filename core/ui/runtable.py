@@ -88,19 +88,9 @@ def _facet(name: str) -> Callable[[Entry], str]:
     return next(facet.shown for facet in FACETS if facet.name == name)
 
 
-def sizes(head: Head) -> str:
-    """Sizes in the layer's order, and its flags."""
-    return ", ".join([words.sizes(head.workload), *flag_words(head.workload)])
-
-
 def taken(head: Head) -> str:
     """When a run was taken, to the minute."""
     return head.created[:16].replace("T", " ")
-
-
-def error(head: Head) -> float | None:
-    """The largest relative error; infinite where a tensor was not finite, which no number is."""
-    return float("inf") if head.finite is False else head.worst_error
 
 
 def _mb(count: int | None) -> float | None:
@@ -111,7 +101,7 @@ _UNKNOWN_WHY = "unknown: not measured; the run's own page says why."
 COLUMNS: tuple[Column, ...] = (
     Column("Layer", "What was run.", _facet("layer"), width=135),
     Column("Sizes", "The layer's sizes in its own order (the run's page names them), and its switches.",
-           lambda e: sizes(e.head), width=165),
+           lambda e: words.sizes_and_flags(e.head.workload), width=165),
     Column("Backend", explain("backend"), _facet("backend"), width=110),
     Column("Device", "What carried the run out.", _facet("device"), width=115),
     Column("Origin", next(facet.help for facet in FACETS if facet.name == "origin"), _facet("origin"), width=80),
@@ -127,7 +117,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("Peak memory, MB", f"{explain('peak memory')} Told by PyTorch's allocator, once a run. {_UNKNOWN_WHY}",
            lambda e: _mb(e.head.peak_memory_bytes), "%.1f", 130),
     Column("Numeric error", f"{explain('numeric error')} The worst of the tensors compared; Infinity where one was not "
-           f"finite. {_UNKNOWN_WHY}", lambda e: error(e.head), "%.1e", 110),
+           f"finite. {_UNKNOWN_WHY}", lambda e: e.head.error, "%.1e", 110),
     Column("dtype", explain("dtype"), lambda e: e.head.workload.dtype, width=60),
     Column("Passes", explain("passes"), lambda e: words.passes(e.head.workload), width=140),
     Column("Status", state_help(), _facet("status"), width=80),

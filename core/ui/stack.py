@@ -1,4 +1,4 @@
-"""Several backends of one layer on one time axis, with three remarks computed from them and the table behind the chart."""
+"""Several backends of one layer on one time axis, with remarks computed from them and the table behind the chart."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pandas as pd
 import streamlit as st
 from pandas.api.types import is_numeric_dtype
 
-from core.analysis.compiles import range_over_compiles
 from core.analysis.remarks import remarks
 from core.analysis.spread import Spread
 from core.analysis.stack import (
@@ -42,37 +41,26 @@ _HOLDER = "stack-holder"
 def _run(path: Path, stamp: str, _entry: Entry, _tables: Tables) -> StackedRun:
     manifest = _entry.manifest
     workload = manifest.workload
-    roles = layer_of(workload).roles
-    mhz = [sample.sm_mhz for sample in manifest.window_clocks if sample.sm_mhz is not None]
     setting = Setting(
         device=words.device(manifest.device),
         versions=words.versions(manifest),
         on_gpu=manifest.device.kind == "gpu",
-        sm_mhz=sum(mhz) / len(mhz) if mhz else None,
-        doubt=_doubt(_entry),
+        clocks_mhz=tuple(sample.sm_mhz for sample in manifest.window_clocks if sample.sm_mhz is not None),
+        held_down=words.throttle(manifest.window_clocks) if manifest.throttled else None,
+        is_settled=manifest.status != "unsettled",
+        is_right=details.mismatch_of(manifest) is None,
+        is_of_protocol=manifest.protocol.version == PROTOCOL,
     )
-    found = stacked_run(
+    return stacked_run(
         words.backend(workload),
         _tables,
-        roles,
+        layer_of(workload).roles,
         setting=setting,
         fuses=backend_of(workload).fuses,
         step_us=_entry.head.step_us,
+        replay_us=_entry.head.graph_replay_us,
+        compiles=views.run_draws(manifest),
     )
-    other = next((one for one in found.roles if not one.role.matmul and one.role in roles), None)
-    return found.with_draws(range_over_compiles(views.run_draws(manifest), other.kernels) if other else None)
-
-
-def _doubt(entry: Entry) -> str | None:
-    """Why a run's times must not be set beside others, in words; None where they may be."""
-    manifest = entry.manifest
-    if manifest.status == "unsettled":
-        return "the profiled steps never held the same kernels"
-    if manifest.throttled:
-        return f"the clocks were {words.throttle(manifest.window_clocks)}"
-    if manifest.protocol.version != PROTOCOL:
-        return f"protocol {manifest.protocol.version} measured otherwise than this one, {PROTOCOL}"
-    return "what was computed is not the layer" if details.mismatch_of(manifest) else None
 
 
 def show(entries: Sequence[Entry], wanted: str | None) -> None:
@@ -162,7 +150,7 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
             "step_range": words.range_and_n(head.step_us),
             "replay": _median(head.graph_replay_us),
             "peak_mb": head.peak_memory_bytes / 1e6 if head.peak_memory_bytes is not None else None,
-            "error": float("inf") if head.finite is False else head.worst_error,
+            "error": head.error,
             "compiles": head.n_compiles,
             "compile_s": max((one.first_call_s for one in entry.manifest.compiles), default=None),
             "clock": words.clock_range(entry.manifest.window_clocks),

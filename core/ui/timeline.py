@@ -169,7 +169,7 @@ def _step_picker(run: str, tables: Tables, column: DeltaGenerator) -> int | None
         return None
     options = [ALL_STEPS, *(str(index + 1) for index in range(len(numbers)))]
     key = f"timeline:step:{run}"
-    if key not in st.session_state:
+    if link.view_arrived("step") or key not in st.session_state:
         first = selected_step(tables, link.step())
         st.session_state[key] = ALL_STEPS if first is None else str(numbers.index(first) + 1)
     column.selectbox(

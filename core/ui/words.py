@@ -179,9 +179,14 @@ def title(workload: Workload) -> str:
     return f"{layer(workload)}, {backend(workload)}, {picked(workload)}"
 
 
+def sizes_and_flags(workload: Workload) -> str:
+    """ "1,024 × 32 × 64, with bias"."""
+    return ", ".join((sizes(workload), *flag_words(workload)))
+
+
 def picked(workload: Workload) -> str:
     """Sizes, flags, number format and passes in short: what the runs of a stack share."""
-    return ", ".join((sizes(workload), *flag_words(workload), workload.dtype, PASSES[workload.passes].lower()))
+    return ", ".join((sizes_and_flags(workload), workload.dtype, PASSES[workload.passes].lower()))
 
 
 def fields(workload: Workload) -> str:

@@ -42,9 +42,15 @@ def tables(kernels, steps=2, *, backward=(), gap=0):
 
 
 def run(title, kernels, *, step_us=(200.0, 210.0), fuses=False, more=None, **setting):
-    known = {"device": "NVIDIA H200", "versions": "torch 2.11", "on_gpu": True, "sm_mhz": 1980.0} | setting
+    known = {"device": "NVIDIA H200", "versions": "torch 2.11", "on_gpu": True, "clocks_mhz": (1980, 1980)} | setting
     return stacked_run(
-        title, tables(kernels, **(more or {})), MLP, setting=Setting(**known), fuses=fuses, step_us=spread(step_us)
+        title,
+        tables(kernels, **(more or {})),
+        MLP,
+        setting=Setting(**known),
+        fuses=fuses,
+        step_us=spread(step_us),
+        replay_us=None,
     )
 
 
@@ -101,7 +107,7 @@ def test_the_remarks_are_computed_from_the_runs():
     assert two == ("Activation: Eager 2 kernels (70.0 µs); torch.compile 1 kernel (35.0 µs).")
     assert three == (
         "32% of Eager's GPU work is no matrix product: the part that fusing works on. torch.compile has the least GPU work "
-        "a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest there as well: "
+        "a step, 185.0 µs; Eager the most, 220.0 µs: 16% less. The whole step, unprofiled, is shortest on torch.compile, "
         "180.0 µs."
     )
 
@@ -114,13 +120,13 @@ def test_other_kernels_and_another_winner_by_step_time_are_told():
 
 
 def test_compiles_far_apart_are_told_beside_the_one_that_is_shown():
-    compiled = run("torch.compile", FUSED).with_draws((37.0, 55.6, 6))
+    compiled = replace(run("torch.compile", FUSED), draws_us=(37.0, 55.6, 6))
     assert "35.0 µs here; 37.0 to 55.6 µs over its 6 cold compiles" in remarks([run("Eager", EAGER), compiled], MLP)[1]
 
 
 def test_a_front_runner_that_another_compile_would_overtake_is_told():
     hand = [(GEMM, 50), (GEMM, 50), ("_geglu_tanh_forward_kernel", 38), (OTHER_GEMM, 50)]
-    compiled = run("torch.compile", FUSED).with_draws((35.0, 56.0, 6))
+    compiled = replace(run("torch.compile", FUSED), draws_us=(35.0, 56.0, 6))
     three = remarks([run("Eager", EAGER), compiled, run("Liger", hand)], MLP)[2]
     assert (
         "torch.compile and Liger have the least GPU work a step, 185.0 to 188.0 µs, no difference beyond the noise"
@@ -130,7 +136,7 @@ def test_a_front_runner_that_another_compile_would_overtake_is_told():
 
 
 def test_unlike_devices_clocks_and_software_are_told_and_then_nobody_is_the_fastest():
-    eager, slow = run("Eager", EAGER), run("Liger", FUSED, sm_mhz=1620.0)
+    eager, slow = run("Eager", EAGER), run("Liger", FUSED, clocks_mhz=(1620, 1620))
     assert unlike([eager, slow]) == (
         "The clocks differ: Liger ran at 1,620 MHz, Eager at 1,980 MHz. A slower clock is not a slower kernel.",
     )
@@ -146,8 +152,10 @@ def test_unlike_devices_clocks_and_software_are_told_and_then_nobody_is_the_fast
 
 
 def test_a_run_in_doubt_is_named_and_compared_with_nobody():
-    eager, doubtful = run("Eager", EAGER), run("Liger", FUSED, doubt="the clocks were held down by power cap")
-    assert unlike([eager, doubtful]) == ("Left out of the remarks: Liger, for the clocks were held down by power cap.",)
+    eager, doubtful = run("Eager", EAGER), run("Liger", FUSED, held_down="held down by power cap")
+    assert unlike([eager, doubtful]) == (
+        "Liger: compared with none of the others, for the clocks were held down by power cap.",
+    )
     assert remarks([eager, doubtful], MLP) == ()
     three = remarks([eager, doubtful, run("torch.compile", FUSED)], MLP)[2]
     assert "Liger" not in three and "torch.compile has the least GPU work" in three
@@ -160,7 +168,32 @@ def test_a_fused_base_has_no_share_that_fusing_works_on():
 
 def test_work_that_waits_for_launches_is_told():
     three = remarks([run("Eager", EAGER, step_us=(300.0,)), run("x", FUSED, step_us=(301.0,))], MLP)[2]
-    assert three.endswith("The work of x fills 61% of its step: the rest of the time the GPU waits for launches.")
+    assert three.endswith("x waits for launches: the GPU works for 61% of its step.")
+    busy = remarks([run("Eager", EAGER, step_us=(221.0,)), run("x", FUSED, step_us=(221.0,))], MLP)[2]
+    assert "waits" not in busy, "a GPU-bound step waits for none"
+
+
+def test_steps_that_vary_widely_or_ran_slower_are_not_compared():
+    wide = run("x", FUSED, step_us=(180.0, 181.0, 400.0, 401.0))
+    assert (
+        "The unprofiled steps are not compared: those of x vary widely" in remarks([run("Eager", EAGER), wide], MLP)[2]
+    )
+
+
+def test_with_a_backward_pass_all_but_the_products_is_compared():
+    more = {"backward": ((GEMM, 60), ("void mul_kernel<x>", 20))}
+    one, two, _ = remarks([run("Eager", EAGER, more=more), run("x", FUSED, more=more)], MLP)
+    assert one.startswith("The 3 forward matrix products run as the same kernels everywhere")
+    assert two == (
+        "All but the matrix products, both passes: Eager 3 pieces of work (90.0 µs); x 2 pieces of work (55.0 µs)."
+    )
+
+
+def test_a_clock_that_moves_around_the_profile_is_a_doubt():
+    assert Setting("d", "v", True, clocks_mhz=(1980, 1560)).doubt == (
+        "the clock went between 1,560 and 1,980 MHz around the profile"
+    )
+    assert Setting("d", "v", True, clocks_mhz=(1980, 1965)).doubt is None
 
 
 def test_a_kernels_spread_is_that_of_the_same_kernel_in_every_step():

@@ -180,12 +180,12 @@ def test_a_change_within_a_tick_of_the_disks_clock_is_seen(store, monkeypatch):
 def test_unreadable_files_are_remembered_with_the_reason(store, opened):
     fill(store, 1)
     write_whole(store.home / "runs" / "bad.run.zip", b"junk")
-    assert len(store.unreadable()) == 1
+    assert len(store.problems()) == 1
     opened.clear()
     other = again(store)
     (why,) = other.problems().values()
     assert why.startswith("The file is not a run")
-    assert [path.name for path in other.unreadable()] == ["bad.run.zip"]
+    assert [path.name for path in other.problems()] == ["bad.run.zip"]
     assert opened == []
 
 

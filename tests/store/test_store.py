@@ -116,7 +116,7 @@ def test_files_that_are_no_runs_are_passed_over_and_named(store):
     store.add(run_file("good"))
     (store.home / "runs" / "bad.run.zip").write_bytes(b"junk")
     assert ids(store.entries()) == ["good"]
-    assert [path.name for path in store.unreadable()] == ["bad.run.zip"]
+    assert [path.name for path in store.problems()] == ["bad.run.zip"]
     with pytest.raises(RunFileError):
         store.add(b"junk")
 
@@ -207,7 +207,7 @@ def test_a_workload_that_this_version_does_not_have_is_not_served(store, workloa
     store.add(run_file("good"))
     (store.home / "runs" / "odd.run.zip").write_bytes(altered("odd", **workload))
     assert ids(store.entries()) == ["good"]
-    assert [path.name for path in store.unreadable()] == ["odd.run.zip"]
+    assert [path.name for path in store.problems()] == ["odd.run.zip"]
 
 
 def test_a_full_disk_still_shows_the_recordings(store, monkeypatch):

@@ -75,7 +75,7 @@ def test_wrong_results_are_infinite_in_the_table_and_left_out_of_the_remarks(hom
     broken = (NumericError("output", 2e-3, 0.1), NumericError("gradient of x", None, None, finite=False))
     added(home, "wrong", "compile", errors=broken)
     page = explore(**LINEAR, backend="eager,compile")
-    assert "Left out of the remarks: torch.compile, for what was computed is not the layer." in shown(page)
+    assert "torch.compile: compared with none of the others, for what was computed is not the layer." in shown(page)
     assert list(page.dataframe[0].value["error"]) == [2e-3, float("inf")]
 
 
