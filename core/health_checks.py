@@ -20,6 +20,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
 from core.health import ROOT, Examination, Finding, Probe, State, examined, tried
+from core.store.entry import ORIGINS
 from core.store.store import Store
 
 REQUIREMENTS = ROOT / "requirements.txt"
@@ -246,9 +247,9 @@ def disk(store: Store) -> Finding:
 def kept(store: Store) -> Finding:
     """How many runs the store holds, and what in it cannot be read."""
     entries, broken = store.entries(), tuple(store.problems())
-    recorded = sum(entry.recorded for entry in entries)
+    live, recorded, uploaded = (sum(entry.origin == origin for entry in entries) for origin in ORIGINS)
     found = (
-        f"{len(entries) - recorded} runs of your own, {recorded} recordings, {len(broken)} files that cannot be read"
+        f"{live} runs of your own, {recorded} recordings, {uploaded} uploaded, {len(broken)} files that cannot be read"
     )
     if broken:
         names = ", ".join(path.name[:80] for path in broken[:3])

@@ -62,7 +62,7 @@ def mlp_of(text: str) -> ModelMlp:
         "intermediate": str(intermediate),
         **({"dtype": dtype} if dtype else {}),
     }
-    told = [f"{name}: hidden {hidden:,}, intermediate {intermediate:,}, {word}"]
+    told = [f"{name[0].upper()}{name[1:]}: hidden {hidden:,}, intermediate {intermediate:,}, {word}"]
     told += ["one expert of its mixture"] if is_mixture else []
     told += [] if kind in _GATED or word in ("geglu", "gated-gelu", "swiglu") else ["taken to be gated"]
     exact = "; exact GELU is run as its tanh form" if word == "gelu" else ""
@@ -101,5 +101,5 @@ def _first(config: Mapping[str, Any], keys: tuple[str, ...]) -> Any:
 
 
 def _name(config: Mapping[str, Any]) -> str:
-    found = config.get("_name_or_path") or config.get("model_type") or "This model"
+    found = config.get("_name_or_path") or config.get("model_type") or "this model"
     return str(found)[:80]

@@ -14,9 +14,11 @@ def main() -> None:
     chrome.set_up("Explore")
     # Streamlit forgets a page's pickers while the visitor is on another one, and Back brings the old link again.
     new = link.arrived() or not pickers.are_set()
-    notice = explore.follow_link() if new else explore.notice()
+    if new:
+        explore.follow_link()
     with st.sidebar:
         fields = pickers.show()
+    notice = explore.notice(fields)
     chosen: tuple[Workload, ...] = ()
     problem = None
     try:
@@ -27,21 +29,21 @@ def main() -> None:
         if sentence:
             st.warning(words.plain(sentence), icon=":material/info:")
     found = explore.runs_to_show(chosen, fields["layer"])
-    _missing(found)
-    explore.pick_device(found, chosen)
+    _missing(found, chosen)
+    link.write(fields, run=None if found.stale else ",".join(found.ids))
     if chosen:
         runpanel.show(chosen, found.missing, live=all(entry.origin == "live" for entry in found.shown))
-    link.write(fields, run=None if found.stale else ",".join(found.ids))
     if found.shown:
         _show(found.shown)
 
 
-def _missing(found: explore.Found) -> None:
+def _missing(found: explore.Found, chosen: Sequence[Workload]) -> None:
     """What stands at the top: which runs are on screen, and what of the pick is not there yet."""
     if not found.shown:
         st.info("There are no runs here yet. Pick sizes and press Run, or record with: python -m core record --shipped")
         return
     explore.title(found.shown)
+    explore.pick_device(found, chosen)
     if found.missing:
         explore.not_run_yet(found)
 

@@ -40,9 +40,9 @@ def test_the_number_format_and_experts_are_told():
     mixture = {"torch_dtype": "float16", "num_experts": 128, "moe_intermediate_size": 768, "model_type": "qwen3_moe"}
     found = mlp_of(json.dumps(LLAMA | mixture))
     assert found.fields["dtype"] == "fp16"
-    assert found.told == "qwen3_moe: hidden 4,096, intermediate 768, silu, one expert of its mixture."
+    assert found.told == "Qwen3_moe: hidden 4,096, intermediate 768, silu, one expert of its mixture."
     dense = mlp_of(json.dumps(LLAMA | {"num_experts": None, "moe_intermediate_size": 768}))
-    assert dense.told == "llama: hidden 4,096, intermediate 14,336, silu."
+    assert dense.told == "Llama: hidden 4,096, intermediate 14,336, silu."
 
 
 def test_a_gate_that_is_only_guessed_is_told():

@@ -15,6 +15,7 @@ from core.workload import Workload, WorkloadError, from_preset, make, with_chang
 
 _SHOWN = "explore:shown"
 _NOTICE = "explore:notice"
+_NOTICED = "explore:noticed"
 _FIRST_PRESET = "03_simple_mlp"
 #: What a first look at a layer stacks, where the layer has them.
 FIRST_BACKENDS = ("eager", "compile", "liger")
@@ -37,14 +38,17 @@ class Found:
         return tuple(entry.head.id for entry in self.shown)
 
 
-def notice() -> str | None:
-    """What was wrong with the link that was last followed."""
-    found: str | None = st.session_state.get(_NOTICE)
-    return found
+def notice(fields: Mapping[str, str]) -> str | None:
+    """What was wrong with the link that was last followed, for as long as the pickers stand as it left them."""
+    told: str | None = st.session_state.get(_NOTICE)
+    if told is not None and st.session_state.setdefault(_NOTICED, dict(fields)) != fields:
+        st.session_state[_NOTICE] = None
+        return None
+    return told
 
 
-def follow_link() -> str | None:
-    """Sets the pickers from the link; what is wrong with it, in a sentence."""
+def follow_link() -> None:
+    """Sets the pickers from the link; what is wrong with it is kept for `notice`."""
     given = link.read() or link.last()
     named = {name: value for name, value in given.items() if name not in link.EXTRAS}
     told = _take_runs(given.get("run", ""), named)
@@ -57,7 +61,7 @@ def follow_link() -> str | None:
         told = f"The link names {unknown[:40]!r}, which this layer does not have; it is left out."
     told = pickers.load(named) or told
     st.session_state[_NOTICE] = told
-    return told
+    st.session_state.pop(_NOTICED, None)
 
 
 def _take_runs(wanted: str, named: dict[str, str]) -> str | None:
@@ -145,7 +149,7 @@ def pick_device(found: Found, chosen: Sequence[Workload]) -> None:
     now = found.shown[0].head.device.name
     picked = st.segmented_control(
         "Measured on",
-        list(found.devices),
+        sorted(found.devices),
         format_func=lambda name: f"{name} ({found.devices[name]} of {len(chosen)})",
         default=now,
         required=True,
@@ -214,12 +218,13 @@ def not_run_yet(found: Found) -> None:
             words.plain(
                 f"Not run yet: {workload.title}, {workload.steps} steps. Below is still what is named above."
                 if len(found.missing) == 1
-                else f"Not run yet at these sizes: {names}. Below is still what is named above."
+                else f"Not run yet, as picked: {names}. Below is still what is named above."
             ),
             icon=":material/pending:",
         )
     else:
-        st.caption(words.plain(f"Not run yet at these sizes: {names}."))
+        where = f" on {found.shown[0].head.device.name}" if len(found.devices) > 1 else ""
+        st.caption(words.plain(f"Not run yet{where}, as picked: {names}."))
     nearest = session.store().nearest(workload)
     if not nearest:
         return
@@ -253,10 +258,8 @@ def focus(shown: Sequence[Entry]) -> Entry:
     by_backend = {entry.head.workload.backend: entry for entry in shown}
     wanted = link.focus()
     key = "explore:focus"
-    if link.view_arrived("focus") and wanted in by_backend:
-        st.session_state[key] = wanted
-    elif st.session_state.get(key) not in by_backend:
-        st.session_state[key] = next(iter(by_backend))
+    if link.view_arrived("focus") or st.session_state.get(key) not in by_backend:
+        st.session_state[key] = wanted if wanted in by_backend else next(iter(by_backend))
     st.segmented_control(
         "Look into one of them",
         list(by_backend),

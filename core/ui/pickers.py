@@ -32,6 +32,7 @@ from core.workload import (
 )
 
 OWN = "Own sizes"
+_CONFIG_TOLD = "pick:config-told"
 #: More runs on one time axis are no longer read, they are searched.
 BACKENDS_MAX = 4
 _LAYERS = {layer.name: layer for layer in LAYERS}
@@ -188,8 +189,9 @@ def _model_config() -> None:
             help="The file that lies beside a model's weights: the widths and the activation of its gated MLP are read.",
         )
         st.button("Take its MLP", key="pick:take-config", on_click=_take_config, icon=":material/input:")
-    told = st.session_state.get("pick:config-told")
-    if told:
+    told, read = st.session_state.get(_CONFIG_TOLD, ("", {}))
+    now = fields_now()
+    if told and all(now.get(name) == value for name, value in read.items()):
         st.caption(words.plain(told))
 
 
@@ -245,7 +247,9 @@ def _matching_preset() -> str:
 def _take_preset() -> None:
     name = _get("preset")
     if name != OWN:
-        _load_sizes(from_preset(name), keep=_get("backends"))
+        preset = from_preset(name)
+        first = [preset.backend] if preset.backend != BACKENDS[0].name else []
+        _load_sizes(preset, keep=list(dict.fromkeys((*first, *_get("backends"))))[:BACKENDS_MAX])
 
 
 def _take_recorded(recorded: Sequence[Workload], layer: Layer) -> None:
@@ -271,12 +275,12 @@ def _take_config() -> None:
     try:
         found = mlp_of(_get("config"))
     except WorkloadError as problem:
-        st.session_state["pick:config-told"] = str(problem)
+        st.session_state[_CONFIG_TOLD] = (str(problem), {})
         return
     kept = {field: str(_get(field)) for field in ("dtype", "passes", "steps", "seed")}
     backends = _kept_backends(_LAYERS[found.fields["layer"]], _get("backends"))
     load({**kept, **found.fields, "backend": backends})
-    st.session_state["pick:config-told"] = found.told
+    st.session_state[_CONFIG_TOLD] = (found.told, dict(found.fields))
 
 
 def _kept_backends(layer: Layer, wanted: Sequence[str]) -> str:

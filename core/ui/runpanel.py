@@ -188,8 +188,9 @@ def _ended(job: Any, workload: Workload) -> None:
             _log(manifest.failure.log)
         elif job.id not in st.session_state.setdefault(_SEEN, set()):
             st.session_state[_SEEN].add(job.id)
-            session.want(workload, manifest.id)
-            st.rerun()
+            if session.wanted(workload) != manifest.id:  # a link to the run has asked for it already
+                session.want(workload, manifest.id)
+                st.rerun()
     elif job.state == "cancelled":
         st.info(told + "cancelled, here or by another visitor who asked for it too; nothing of it was kept.")
     elif job.failure is not None:
@@ -198,11 +199,15 @@ def _ended(job: Any, workload: Workload) -> None:
 
 
 def _ended_elsewhere(job: Any) -> None:
-    """A line about a run that ended while the visitor looked at something else; gone once they have followed it."""
+    """A line about a run that ended while the visitor looked at something else; gone once they have followed it, or read
+    that there is nothing to follow."""
+    if job.id in st.session_state.setdefault(_SEEN, set()):
+        return
     if job.state != "done":
+        st.session_state[_SEEN].add(job.id)
         why = job.failure.sentence if job.failure is not None else "it was cancelled"
         st.caption(words.plain(f"Your run of {job.title} has ended: {why}"))
-    elif job.id not in st.session_state.setdefault(_SEEN, set()):
+    else:
         manifest = runfile.read_manifest(job.result)
         st.page_link(
             "pages/1_Explore.py",

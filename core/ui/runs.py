@@ -82,9 +82,9 @@ def show_problems(snapshot: Snapshot) -> None:
 
 
 def say_what_happened() -> None:
-    """What the last action came to; said once."""
+    """What the last action came to; said once, and where it moves nothing: a click right after it must hit its row."""
     for sentence, went_well in st.session_state.pop(_SAID, ()):
-        (st.success if went_well else st.warning)(words.plain(sentence))
+        st.toast(words.plain(sentence), icon=":material/check:" if went_well else ":material/warning:")
 
 
 def upload() -> None:

@@ -185,7 +185,7 @@ def test_changing_layer_and_preset_changes_the_run():
     page.multiselect(key="pick:backends").set_value(["compile"]).run()
     assert page.header[0].value == "nn.Linear: torch.compile"
     page.selectbox(key="pick:preset").set_value("03_kernels_mlp").run()
-    assert page.header[0].value == "Gated MLP (GEGLU): torch.compile"
+    assert page.header[0].value == "Gated MLP (GEGLU): Liger kernels · torch.compile"
     page.multiselect(key="pick:backends").set_value([]).run()
     assert page.header[0].value == "Gated MLP (GEGLU): Eager", "no backend at all means the first"
     assert not page.exception

@@ -186,12 +186,12 @@ def test_keep_and_release(store):
     page = tick(visit(), "mine")
     page.button(key="runs:keep").click().run()
     assert store.get("mine").kept
-    assert said(page, "success") == ["1 run kept."]
+    assert "1 run kept." in said(page, "toast")
     assert page.dataframe[0].value.set_index("Run").loc["mine", "Kept"] == "kept"
     assert page.button(key="runs:keep").label == "Release"
     page.button(key="runs:keep").click().run()
     assert not store.get("mine").kept
-    assert said(page, "success") == ["1 run released."]
+    assert "1 run released." in said(page, "toast")
 
 
 def test_recordings_alone_can_neither_be_kept_nor_deleted():
@@ -215,7 +215,7 @@ def test_deletion_asks_first_and_says_what_stays(store):
     assert "1 run will be left alone. Shipped recordings stay." in asked
     page.button(key="runs:delete").click()  # AppTest runs whole pages alone, and the dialog is a fragment of its own
     page.button(key="runs:really").click().run()
-    assert said(page, "success") == ["1 run deleted."]
+    assert "1 run deleted." in said(page, "toast")
     assert store.get("mine") is None
     assert set(listed(page)) == {entry.head.id for entry in store.entries()}
     assert "kept" in listed(page)

@@ -52,7 +52,7 @@ def test_what_is_missing_of_a_stack_is_named_and_the_rest_is_shown(home):
     added(home, "mine", "eager")
     page = explore(**LINEAR, backend="eager,compile")
     assert page.header[0].value == "nn.Linear: Eager"
-    assert any("Not run yet at these sizes: torch.compile" in text for text in texts(page, "caption"))
+    assert any("Not run yet, as picked: torch.compile" in text for text in texts(page, "caption"))
     assert page.query_params["run"] == "mine"
 
 
@@ -67,7 +67,7 @@ def test_runs_of_one_device_stand_side_by_side_at_a_time(home):
     assert choice.options == ["NVIDIA H200 (2 of 2)", "Some CPU (1 of 2)"]
     choice.set_value("Some CPU").run()
     assert page.query_params["run"] == "cpu"
-    assert any("Not run yet at these sizes: Eager" in text for text in texts(page, "caption"))
+    assert any("Not run yet on Some CPU, as picked: Eager" in text for text in texts(page, "caption"))
 
 
 def test_a_run_that_computed_something_else_is_told_before_its_speed(home):
@@ -149,3 +149,34 @@ def test_the_run_that_was_asked_for_last_decides_the_device(home):
     page.query_params["run"] = "gpu-eager,cpu-compile"
     page.run()
     assert page.query_params["run"] == "cpu-compile"
+
+
+def test_a_preset_of_another_backend_brings_it_along():
+    page = explore(layer="rms_norm", backend="eager,compile")
+    page.selectbox(key="pick:preset").set_value("03_kernels_mlp").run()
+    assert page.selectbox(key="pick:preset").value == "03_kernels_mlp"
+    assert page.multiselect(key="pick:backends").value == ["liger", "eager", "compile"]
+
+
+def test_what_a_link_had_wrong_is_told_until_something_else_is_picked():
+    page = explore(layer="geglu_mlp", backend="eager,foo")
+    assert any("the backend 'foo'" in text for text in texts(page, "warning"))
+    page.selectbox(key="pick:layer").set_value("rms_norm").run()
+    assert not page.warning
+
+
+def test_step_and_focus_of_a_later_link_are_taken_up():
+    page = explore(layer="geglu_mlp", backend="eager,compile", focus="compile", step=3)
+    assert page.segmented_control(key="explore:focus").value == "compile"
+    page.query_params["focus"], page.query_params["step"] = "eager", "5"
+    page.run()
+    assert page.segmented_control(key="explore:focus").value == "eager"
+    picker = next(box for box in page.selectbox if box.label.startswith("Step (of"))
+    assert picker.value == "5"
+    assert page.query_params["step"] == "5"
+
+
+def test_a_link_of_a_run_that_is_nowhere_opens_the_first_view():
+    page = explore(run="nonsense")
+    assert page.header[0].value == "Gated MLP (GEGLU): Eager · torch.compile · Liger kernels"
+    assert any("The run nonsense is not on this machine" in text for text in texts(page, "warning"))
