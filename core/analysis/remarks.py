@@ -14,6 +14,8 @@ from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, COPY, EXTRA_ROLES, FILL,
 ALIKE = 0.03
 #: Less than this share is not worth a sentence.
 _SHARE_MIN = 0.01
+#: The same kernels further apart than this ran at other clocks, whatever was read before and after.
+_SAME_KERNELS_APART = 0.05
 
 
 def remarks(runs: Sequence[StackedRun], roles: Sequence[Role]) -> tuple[str, ...]:
@@ -25,7 +27,7 @@ def remarks(runs: Sequence[StackedRun], roles: Sequence[Role]) -> tuple[str, ...
     if len(sound) < 2 or len({run.setting.device for run in sound}) > 1:
         return ()
     where = "everywhere" if len(sound) == len(runs) else f"on {_names(sound)}"
-    found = [_products(sound, roles, where), _beside(sound, roles), _stake(sound)]
+    found = [_products(sound, roles, where), _beside(sound, roles), _stake(sound, roles)]
     return tuple(one for one in found if one)
 
 
@@ -107,10 +109,13 @@ def _pieces(per_step: float, runs: Sequence[StackedRun]) -> str:
     return f"{per_step:g} {noun if per_step == 1 else many}"
 
 
-def _stake(runs: Sequence[StackedRun]) -> str:
+def _stake(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str:
     what = "GPU work" if runs[0].setting.on_gpu else "work"
     if clocks_differ(runs):
         return f"{_share_words(runs[0], what)}Their clocks differ, so none of them is called the fastest."
+    apart = _same_products_apart(runs, roles)
+    if apart:
+        return f"{_share_words(runs[0], what)}{apart}"
     totals = [(run.work_us.median, run) for run in runs if run.work_us]
     largest, slow = max(totals, key=lambda pair: pair[0])
     least = min(us for us, _ in totals)
@@ -124,6 +129,20 @@ def _stake(runs: Sequence[StackedRun]) -> str:
         f"{share}{_names([run for _, run in near])} {'has' if len(near) == 1 else 'have'} the least {what} a step, "
         f"{_range([us for us, _ in near])}{noise}; {slow.title} the most, {largest:.1f} µs: {1 - least / largest:.0%} less."
         f"{_unlucky(near, totals)}{_steps(runs, [run for _, run in near])}"
+    )
+
+
+def _same_products_apart(runs: Sequence[StackedRun], roles: Sequence[Role]) -> str:
+    """Where the very same matrix products took other times from run to run, the clocks must have moved within the profiles,
+    between the readings: in words, empty where they did not."""
+    times = [[one for role in roles if role.matmul and (one := run.time_of(role))] for run in runs]
+    sums = [sum(one.time_us.median for one in of_run) for of_run in times]
+    same = len({tuple(one.kernels for one in of_run) for of_run in times}) == 1
+    if not same or not min(sums) or max(sums) <= min(sums) * (1 + _SAME_KERNELS_APART):
+        return ""
+    return (
+        f"The same matrix products took {_range(sums)}, so the clocks moved within the profiles, and none of the runs is called "
+        "the fastest."
     )
 
 
