@@ -6,8 +6,8 @@ import streamlit as st
 
 from core.backends import BACKENDS
 from core.layers import LAYERS
+from core.shipped import FIRST_BACKENDS
 from core.ui import chrome, link, session, words
-from core.ui.explore import FIRST_BACKENDS
 from core.workload import Workload, applies, from_preset, layer_of, presets, without_backend
 
 
@@ -102,7 +102,8 @@ def _runs() -> None:
     st.page_link("pages/2_Runs.py", label="All runs", icon=":material/list:")
     if found.problems:
         names = words.plain(", ".join(path.name for path in list(found.problems)[:3]))
-        st.caption(f"{len(found.problems)} file(s) could not be read as runs and are left out: {names}")
+        files = "1 file" if len(found.problems) == 1 else f"{len(found.problems)} files"
+        st.caption(f"{files} could not be read as runs, and left out: {names}")
 
 
 with chrome.guarded():

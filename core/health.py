@@ -123,10 +123,12 @@ def count(checks: Sequence[Check]) -> dict[State, int]:
 
 def counted(checks: Sequence[Check]) -> str:
     """ "1 problem, 2 warnings, 0 unknown, 20 ok, 6 not needed"."""
-    return ", ".join(
-        f"{number} {state}{'s' if state in ('problem', 'warning') and number != 1 else ''}"
-        for state, number in count(checks).items()
-    )
+    return ", ".join(so_many(state, number) for state, number in count(checks).items())
+
+
+def so_many(state: State, number: int) -> str:
+    """ "1 problem", "2 warnings", "20 ok"."""
+    return f"{number} {state}{'s' if state in ('problem', 'warning') and number != 1 else ''}"
 
 
 def private(text: str) -> str:

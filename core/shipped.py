@@ -29,8 +29,8 @@ _REAL_WIDTHS = ((4096, 11008), (5120, 13824), (4096, 14336), (3584, 18944))
 _GRID_BACKENDS = ("eager", "compile", "compile_dynamic", "liger")
 #: Recorded last, and forward alone: each compiles for up to half a minute.
 _SLOW_BACKENDS = ("max_autotune",)
-#: The stack that the first page opens with.
-_FIRST_BACKENDS = ("eager", "compile", "liger")
+#: What a first look at a layer stacks, where the layer has them.
+FIRST_BACKENDS = ("eager", "compile", "liger")
 
 
 @dataclass(frozen=True)
@@ -55,12 +55,12 @@ def _articles() -> list[Recording]:
     articles = [from_preset(preset.name) for _, preset in presets() if preset.group == "article"]
     # The MLP first: in a process that has run other work its kernels land elsewhere in memory, and differ by some percent.
     for base in sorted(articles, key=lambda one: one.layer != "geglu_mlp"):
-        for backend, passes in product(_FIRST_BACKENDS, PASSES):
+        for backend, passes in product(FIRST_BACKENDS, PASSES):
             if _applies(base, backend):
                 workload = with_changes(base, backend=backend, passes=passes)
                 fresh = FRESH_PROCESS_COMPILES if base.layer == "geglu_mlp" and passes == "fwd" else 0
                 found.append(Recording(workload, protocol_for(workload, fresh, light=base.layer == "matmul_add")))
-        for backend in _FIRST_BACKENDS:
+        for backend in FIRST_BACKENDS:
             if _applies(base, backend):
                 workload = with_changes(base, backend=backend, steps=STEPS_ARTICLE)
                 found.append(Recording(workload, protocol_for(workload, light=True)))

@@ -8,12 +8,11 @@ from core.analysis.bound import OVERHEAD_BOUND
 from core.analysis.kernels import kernel_table
 from core.analysis.numerics import Difference, mismatch
 from core.analysis.remarks import remarks
-from core.shipped import shipped
+from core.shipped import FIRST_BACKENDS, shipped
 from core.store import runfile
 from core.store.store import RECORDINGS, Store
 from core.trace import read_trace
 from core.ui import stack
-from core.ui.explore import FIRST_BACKENDS
 from core.workload import from_preset, layer_of, make, without_backend
 
 

@@ -146,8 +146,6 @@ def graph_replay(step: Step, device: str) -> tuple[Samples | None, str | None]:
         synchronize(device)
         fresh_generator()
         return None, f"The step cannot be captured as a CUDA graph ({str(error).splitlines()[0][:120]})."
-    graph.replay()  # the first one also uploads the graph
-    synchronize(device)
     start = time.perf_counter()
     graph.replay()
     synchronize(device)

@@ -20,7 +20,7 @@ from core.charts.palette import FAMILY_COLOURS, colour, look, mixed, shorten, te
 
 LANE_PX = 34
 _TEXT_BARS_MAX = 400
-_PLOT_PX = 760
+_PLOT_PX = 640
 _CHARACTER_PX = 7.5
 _CHARACTERS_MIN = 4
 _CHARACTERS_BOTH_ENDS = 18

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from html import escape
 from typing import Any
 
@@ -12,10 +11,9 @@ import streamlit as st
 from core import health, health_checks
 from core.glossary import explain
 from core.health import Check, Examination
-from core.ui import session, words
+from core.ui import jobbox, session, words
 
 _POLL_S = 0.4
-_LIVE_STATES = ("queued", "running")
 #: How a state is shown: an icon, a colour, and what it means.
 _SHOWN = {
     "problem": (":material/error:", "red", "Something that is installed here does not work; what stands on it fails."),
@@ -103,8 +101,7 @@ def _counts(checks: tuple[Check, ...]) -> None:
         for state, number in health.count(checks).items():
             icon, color, meaning = _SHOWN[state]
             if number:
-                plural = "s" if state in ("problem", "warning") and number > 1 else ""
-                st.badge(f"{number} {state}{plural}", icon=icon, color=color, help=meaning)  # type: ignore[arg-type]
+                st.badge(health.so_many(state, number), icon=icon, color=color, help=meaning)  # type: ignore[arg-type]
 
 
 def _look_closer(job: Any) -> None:
@@ -113,7 +110,7 @@ def _look_closer(job: Any) -> None:
         st.info(words.plain(f"No closer look here. {problem or 'Live runs are not possible.'}"), icon=":material/info:")
         _again_button()
         return
-    if job is not None and job.state in _LIVE_STATES:
+    if job is not None and job.state in jobbox.LIVE_STATES:
         _progress()
         return
     if job is not None and job.state == "cancelled":
@@ -153,15 +150,10 @@ def _again_button() -> None:
 @st.fragment(run_every=_POLL_S)
 def _progress() -> None:
     job = _job()
-    if job is None or job.state not in _LIVE_STATES:
+    if job is None or job.state not in jobbox.LIVE_STATES:
         st.rerun(scope="app")
     with st.container(border=True):
-        if job.state == "queued" and job.ahead:
-            st.progress(0.0, text=f"Waiting: {job.ahead} job(s) ahead on this device")
-        else:
-            share = min(job.done / job.total, 1.0) if job.total else 0.0
-            since = f" · {time.time() - job.started_s:.0f} s" if job.started_s else ""
-            st.progress(share, text=f"{job.title}: {job.text or 'starting the worker, which imports torch'}{since}")
+        jobbox.bar(job, starting="starting the worker, which imports torch")
         st.button(
             "Cancel", key="doctor:cancel", icon=":material/close:", on_click=session.engine().cancel, args=(job.id,)
         )

@@ -8,17 +8,25 @@ from dataclasses import dataclass
 import streamlit as st
 
 from core.glossary import explain
+from core.shipped import FIRST_BACKENDS
 from core.store.entry import Entry
 from core.store.runfile import RunFileError
 from core.ui import details, link, pickers, session, words
-from core.workload import Workload, WorkloadError, from_preset, make, with_changes
+from core.workload import (
+    Workload,
+    WorkloadError,
+    applies,
+    backend_of,
+    from_preset,
+    layer_of,
+    make,
+    with_changes,
+)
 
 _SHOWN = "explore:shown"
 _NOTICE = "explore:notice"
 _NOTICED = "explore:noticed"
 _FIRST_PRESET = "03_simple_mlp"
-#: What a first look at a layer stacks, where the layer has them.
-FIRST_BACKENDS = ("eager", "compile", "liger")
 
 
 @dataclass(frozen=True)
@@ -232,15 +240,20 @@ def not_run_yet(found: Found) -> None:
     with st.container(horizontal=True):
         for entry in nearest:
             own = entry.head.workload
-            backends = [
-                one.backend for one in found.missing if session.store().of(with_changes(own, backend=one.backend))
-            ]
+            backends = [one.backend for one in found.missing if _has_run(own, one)]
             st.page_link(
                 "pages/1_Explore.py",
                 label=words.plain(words.nearest(entry)),
                 query_params=link.to_stack(own, list(dict.fromkeys([own.backend, *backends]))),
                 icon=":material/near_me:",
             )
+
+
+def _has_run(own: Workload, other: Workload) -> bool:
+    """Whether a run is there of the one workload on the other's backend."""
+    if not applies(backend_of(other), layer_of(own)):
+        return False
+    return bool(session.store().of(with_changes(own, backend=other.backend)))
 
 
 def say_mismatches(shown: Sequence[Entry]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -14,7 +13,7 @@ from core.glossary import explain
 from core.shipped import FRESH_PROCESS_COMPILES
 from core.store import runfile
 from core.store.manifest import Machine, protocol_for
-from core.ui import link, session, words
+from core.ui import jobbox, link, session, words
 from core.workload import Workload, WorkloadError, backend_of
 
 _JOBS = "run:jobs"
@@ -29,7 +28,7 @@ def show(chosen: Sequence[Workload], missing: Sequence[Workload], *, live: bool)
     were made here."""
     _adopt(chosen)
     jobs = _jobs()
-    if any(job.state in ("queued", "running") for job in jobs):
+    if any(job.state in jobbox.LIVE_STATES for job in jobs):
         _progress()
         return
     for job in jobs:
@@ -73,7 +72,7 @@ def _adopt(chosen: Sequence[Workload]) -> None:
     known = st.session_state.setdefault(_JOBS, [])
     for job in session.engine().jobs():
         same = any(job.key.startswith(f"run:{one.key}:") for one in chosen)
-        if same and job.state in ("queued", "running") and job.id not in known:
+        if same and job.state in jobbox.LIVE_STATES and job.id not in known:
             known.append(job.id)
 
 
@@ -156,26 +155,17 @@ def _start(workloads: Sequence[Workload], fresh: int) -> None:
 @st.fragment(run_every=_POLL_S)
 def _progress() -> None:
     jobs = _jobs()
-    if not any(job.state in ("queued", "running") for job in jobs):
+    if not any(job.state in jobbox.LIVE_STATES for job in jobs):
         st.rerun(scope="app")
     with st.container(border=True):
         for job in jobs:
-            if job.state == "queued":
-                runs = f"{job.ahead} run{'' if job.ahead == 1 else 's'}"
-                ahead = f"waiting, {runs} ahead on this device" if job.ahead else "starting"
-                st.progress(0.0, text=f"{job.title}: {ahead}")
-            elif job.state == "running":
-                share = min(job.done / job.total, 1.0) if job.total else 0.0
-                since = f" · {time.time() - job.started_s:.0f} s" if job.started_s else ""
-                st.progress(share, text=f"{job.title}: {job.text or 'starting'}{since}")
-            else:
-                st.progress(1.0, text=f"{job.title}: {job.state}")
+            jobbox.bar(job, starting="starting")
         st.button("Cancel", key="run:cancel", icon=":material/close:", on_click=_cancel)
 
 
 def _cancel() -> None:
     for job in _jobs():
-        if job.state in ("queued", "running"):
+        if job.state in jobbox.LIVE_STATES:
             session.engine().cancel(job.id)
 
 

@@ -115,7 +115,7 @@ COLUMNS: tuple[Column, ...] = (
     Column("Replay n", f"{explain('n')} Here: of the CUDA-graph replay.",
            lambda e: e.head.graph_replay_us.n if e.head.graph_replay_us else None, "%d", 75),
     Column("Peak memory, MB", f"{explain('peak memory')} Told by PyTorch's allocator, once a run. {_UNKNOWN_WHY}",
-           lambda e: _mb(e.head.peak_memory_bytes), "%.1f", 130),
+           lambda e: _mb(e.head.peak_memory_bytes), "%.4g", 130),
     Column("Numeric error", f"{explain('numeric error')} The worst of the tensors compared; Infinity where one was not "
            f"finite. {_UNKNOWN_WHY}", lambda e: e.head.error, "%.1e", 110),
     Column("dtype", explain("dtype"), lambda e: e.head.workload.dtype, width=60),

@@ -158,7 +158,7 @@ def _table(found: Sequence[tuple[Entry, StackedRun]], roles: Sequence[Role]) -> 
         }
         rows.append(row)
     table = pd.DataFrame(rows)
-    for name, form in (("step", "{:.1f}"), ("replay", "{:.1f}"), ("peak_mb", "{:.1f}"), ("error", "{:.1e}")):
+    for name, form in (("step", "{:.1f}"), ("replay", "{:.1f}"), ("peak_mb", "{:.4g}"), ("error", "{:.1e}")):
         if table[name].isna().any():  # an empty cell of a role or a compile says "none", of these it would hide a gap
             table[name] = [words.UNKNOWN if pd.isna(value) else form.format(value) for value in table[name]]
     unused = [role.name for role in all_roles(roles) if table[role.name].isna().all()]
@@ -203,7 +203,7 @@ def _columns(roles: Sequence[Role], table: pd.DataFrame, *, on_gpu: bool) -> dic
         "step": known("step", "Step, µs", "%.1f", f"{explain('step time')} Median. {explain('unprofiled')} {why}"),
         "step_range": text("Step, range", help=explain("spread")),
         "replay": known("replay", "Replay, µs", "%.1f", f"{explain('cuda-graph replay')} Median. {why}"),
-        "peak_mb": known("peak_mb", "Peak memory, MB", "%.1f", f"{explain('peak memory')} {why}"),
+        "peak_mb": known("peak_mb", "Peak memory, MB", "%.4g", f"{explain('peak memory')} {why}"),
         "error": known("error", "Numeric error", "%.1e", f"{explain('numeric error')} {why}"),
         "compiles": number("Compiles", help=f"{explain('cold compile')} How many of them this run holds."),
         "compile_s": number("Slowest, s", format="%.2f", help="First call of the slowest of its cold compiles."),

@@ -71,7 +71,7 @@ class Worker:
 def test_in_the_small_install_the_checks_show_at_once_and_the_closer_look_is_explained():
     page = visit()
     assert not page.exception
-    assert any("21 checks by the process of the pages, taken 20" in text for text in said(page))
+    assert any("22 checks by the process of the pages, taken 20" in text for text in said(page))
     assert any("No closer look here. This is the small install" in text for text in said(page))
     assert [button.key for button in page.button] == ["doctor:again"]
     rows = {row[0]: row for row in table(page)}

@@ -7,6 +7,7 @@ import pytest
 from core.store.manifest import Device, NumericError, Samples
 from core.store.runfile import pack
 from core.store.store import Store
+from core.ui import session
 from tests.runs import manifest, one_kernel_a_step, trace_bytes
 from tests.ui.test_pages import explore, texts, viewing_only  # noqa: F401  # the fixture belongs to every page test
 
@@ -118,3 +119,12 @@ def test_a_link_of_runs_alone_stacks_them(home):
     assert page.header[0].value == "nn.Linear: Eager · torch.compile"
     assert page.query_params["run"] == "one,two"
     assert not page.warning
+
+
+def test_the_nearest_run_may_be_of_a_layer_that_lacks_the_picked_backend(home, monkeypatch, tmp_path):
+    own = Store(home, tmp_path / "no recordings")
+    own.add(pack(manifest("only", fields=LINEAR), trace_bytes(one_kernel_a_step()), {}))
+    monkeypatch.setattr(session, "store", lambda: own)
+    page = explore(layer="rms_norm", backend="eager,liger")
+    assert "Not run yet" in shown(page)
+    assert page.header[0].value == "nn.Linear: Eager"
