@@ -101,10 +101,9 @@ _UNKNOWN_WHY = "unknown: not measured; the run's own page says why."
 COLUMNS: tuple[Column, ...] = (
     Column("Layer", "What was run.", _facet("layer"), width=135),
     Column("Sizes", "The layer's sizes in its own order (the run's page names them), and its switches.",
-           lambda e: words.sizes_and_flags(e.head.workload), width=165),
-    Column("Backend", explain("backend"), _facet("backend"), width=110),
+           lambda e: words.sizes_and_flags(e.head.workload), width=255),
+    Column("Backend", explain("backend"), _facet("backend"), width=165),
     Column("Device", "What carried the run out.", _facet("device"), width=115),
-    Column("Origin", next(facet.help for facet in FACETS if facet.name == "origin"), _facet("origin"), width=80),
     Column("Step, µs", f"Median, unprofiled: {explain('step time')} Taken with device events on a GPU, with the host's "
            f"clock on a CPU. {_UNKNOWN_WHY}",
            lambda e: e.head.step_us.median if e.head.step_us else None, "%.2f", 85),
@@ -114,6 +113,7 @@ COLUMNS: tuple[Column, ...] = (
            f"{_UNKNOWN_WHY}", lambda e: e.head.graph_replay_us.median if e.head.graph_replay_us else None, "%.2f", 90),
     Column("Replay n", f"{explain('n')} Here: of the CUDA-graph replay.",
            lambda e: e.head.graph_replay_us.n if e.head.graph_replay_us else None, "%d", 75),
+    Column("Origin", next(facet.help for facet in FACETS if facet.name == "origin"), _facet("origin"), width=80),
     Column("Peak memory, MB", f"{explain('peak memory')} Told by PyTorch's allocator, once a run. {_UNKNOWN_WHY}",
            lambda e: _mb(e.head.peak_memory_bytes), "%.4g", 130),
     Column("Numeric error", f"{explain('numeric error')} The worst of the tensors compared; Infinity where one was not "
