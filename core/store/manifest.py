@@ -12,6 +12,7 @@ import msgspec
 
 from core.analysis.spread import Spread
 from core.estimate import Estimate, Rates
+from core.store.point import Point
 from core.workload import Workload, backend_of
 
 FORMAT = 1
@@ -208,7 +209,8 @@ class Failure:
 @dataclass(frozen=True)
 class Manifest:
     """One run. `status` is "ok", "unsettled" (the steps never held the same kernels) or "failed". `stages_s` says how long
-    each stage of the run took, `seconds` the whole; `predicted` is what was expected of it before it began."""
+    each stage of the run took, `seconds` the whole; `predicted` is what was expected of it before it began. `point` is set
+    where the run is a point of a sweep: what its process compiled before shaped it."""
 
     id: str
     workload: Workload
@@ -235,6 +237,7 @@ class Manifest:
     failure: Failure | None = None
     notes: tuple[str, ...] = ()
     stages_s: dict[str, float] = field(default_factory=dict)
+    point: Point | None = None
 
     @property
     def throttled(self) -> bool:
@@ -243,8 +246,8 @@ class Manifest:
 
     @property
     def answers(self) -> bool:
-        """Whether the run may be served as the answer to a new question: ok and not throttled."""
-        return self.status == "ok" and not self.throttled
+        """Whether the run may be served as the answer to a new question: ok, not throttled, and no point of a sweep."""
+        return self.status == "ok" and not self.throttled and self.point is None
 
 
 def is_throttled(sample: ClockSample) -> bool:

@@ -1,0 +1,30 @@
+"""A point of a sweep, as its manifest keeps it: where it stands in the sweep, and its row of the ledger."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from core.analysis.ledger import Call, DimName, PointKernel
+from core.analysis.spread import Spread
+
+
+@dataclass(frozen=True)
+class Point:
+    """Which point of which sweep a run is. `order` is its place in the plan, `index` that in the list of sizes, `process`
+    the name of the process that measured it, with `replayed` finished calls repeated before it, unmeasured, where that
+    process had to be started anew. `marked` are the dimensions that were marked dynamic. `role_us` is the time of each of
+    the layer's roles a step."""
+
+    sweep: str
+    order: int
+    process: str
+    index: int
+    round: int
+    values: tuple[int, ...]
+    dims: tuple[DimName, ...]
+    call: Call | None
+    kernels: tuple[PointKernel, ...]
+    kernel_time_us: Spread | None
+    role_us: dict[str, Spread]
+    marked: tuple[DimName, ...] = ()
+    replayed: int = 0
