@@ -7,7 +7,7 @@ import streamlit as st
 from core.backends import BACKENDS
 from core.layers import LAYERS
 from core.shipped import FIRST_BACKENDS
-from core.ui import chrome, link, session, words
+from core.ui import chrome, link, session, shapes, shapes_link, words
 from core.workload import Workload, applies, from_preset, layer_of, presets, without_backend
 
 
@@ -50,7 +50,24 @@ def _ways_in() -> None:
                     workload = from_preset(preset.name)
                     if preset.group == group and (session.has_gpu() or session.store().of(workload)):
                         _stack_link(workload, preset.title)
+    with st.container(border=True):
+        _shapes()
     st.page_link("pages/1_Explore.py", label="Or explore with sizes of your own", icon=":material/tune:")
+
+
+def _shapes() -> None:
+    st.markdown("**What happens as sizes change**", help=words.explain("sweep"))
+    st.caption(
+        "What recompiles and why, when a compile pays back, who is ahead at which size, and what your traffic costs."
+    )
+    with st.container(horizontal=True, gap="small"):
+        for entry in shapes.ways_in():
+            st.page_link(
+                shapes.PAGE, label=words.plain(entry.head.sweep.title), icon=":material/stacked_line_chart:",
+                query_params=shapes_link.to_sweep(entry.head.sweep, entry.head.id),
+                help=f"{words.explain('shared')} {words.explain('isolated')}",
+            )  # fmt: skip
+        st.page_link(shapes.PAGE, label="Sweep sizes of your own", icon=":material/tune:")
 
 
 def _stack_link(workload: Workload, label: str) -> None:
@@ -99,7 +116,7 @@ def _runs() -> None:
         + f"\n- {counts['live']} runs of your own\n- {counts['uploaded']} uploaded\n"
         f"- {len(LAYERS)} layers, {len(BACKENDS)} backends"
     )
-    st.page_link("pages/2_Runs.py", label="All runs", icon=":material/list:")
+    st.page_link("pages/3_Runs.py", label="All runs", icon=":material/list:")
     if found.problems:
         names = words.plain(", ".join(path.name for path in list(found.problems)[:3]))
         files = "1 file" if len(found.problems) == 1 else f"{len(found.problems)} files"

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from core import health, health_checks
+from core import health, health_checks, sweep_commands
 from core.estimate import estimate, human_bytes
 from core.shipped import Recording, shipped
 from core.store.entry import Entry
@@ -22,6 +22,8 @@ from core.store.manifest import protocol_for
 from core.store.runfile import RunFileError
 from core.store.store import Store, default_home
 from core.store.summary import summarize
+from core.store.sweepfile import is_sweep
+from core.store.sweeps import Sweeps
 from core.trace import TraceError
 from core.workload import Workload, WorkloadError, from_preset, make
 
@@ -58,14 +60,17 @@ def _parser() -> argparse.ArgumentParser:
     what = record.add_mutually_exclusive_group()
     what.add_argument("--preset", help="one of the article's scripts, e.g. 03_simple_mlp")
     what.add_argument("--shipped", action="store_true", help="the whole set that the project ships; resumable")
+    what.add_argument("--sweep", action="store_true", help="sizes one after another, on several backends; resumable")
+    what.add_argument("--traffic", type=Path, metavar="FILE", help="a sweep over rows of batch, seq, count; resumable")
+    what.add_argument("--shipped-sweeps", action="store_true", help="the sweeps that the project ships; resumable")
     record.add_argument("fields", nargs="*", metavar="NAME=VALUE", help="e.g. layer=geglu_mlp batch=16 backend=compile")
     record.add_argument("--fresh", type=_count, metavar="N", help="also compile in N fresh processes (default: 0)")
     record.add_argument("--out", type=Path, metavar="FOLDER", help="where run files go (default: your own store)")
     record.set_defaults(command=_record)
-    listing = commands.add_parser("list", help="the runs that are kept, newest first")
+    listing = commands.add_parser("list", help="the runs and sweeps that are kept, newest first")
     listing.add_argument("--json", action="store_true")
     listing.set_defaults(command=_list)
-    summary = commands.add_parser("summary", help="what a run file or a Chrome trace holds")
+    summary = commands.add_parser("summary", help="what a run file, a sweep or a Chrome trace holds")
     summary.add_argument("file", type=Path)
     summary.add_argument("--json", action="store_true")
     summary.set_defaults(command=_summary)
@@ -84,6 +89,8 @@ def _count(text: str) -> int:
 def _record(options: argparse.Namespace) -> int:
     if importlib.util.find_spec("torch") is None:
         raise WorkloadError("Recording needs torch, which is not installed here; run make setup first.")
+    if options.sweep or options.traffic is not None or options.shipped_sweeps:
+        return _record_sweeps(options)
     recordings = _recordings(options)
     store = Store(default_home())
     if options.out is not None:
@@ -104,6 +111,21 @@ def _record(options: argparse.Namespace) -> int:
             print("The GPU's context is lost, and only a new process can go on: run the same command again.")
             return 1
     return 1 if failed else 0
+
+
+def _record_sweeps(options: argparse.Namespace) -> int:
+    if options.fresh is not None:
+        raise WorkloadError("--fresh is for single runs; of a sweep every point says what it compiled.")
+    fields = _fields(options.fields)
+    if options.shipped_sweeps:
+        from core.shipped_sweeps import shipped_sweeps
+
+        if fields:
+            raise WorkloadError("The shipped sweeps are fixed; leave NAME=VALUE fields out.")
+        wanted = shipped_sweeps()
+    else:
+        wanted = (sweep_commands.sweep_of(fields, options.traffic),)
+    return sweep_commands.record(wanted, Sweeps(default_home(), own=options.out), once=options.shipped_sweeps)
 
 
 def _record_one(recording: Recording, store: Store, out: Path | None) -> Entry:
@@ -136,28 +158,37 @@ def _recordings(options: argparse.Namespace) -> tuple[Recording, ...]:
         if options.fields or options.fresh is not None:
             raise WorkloadError("The shipped set is fixed; leave NAME=VALUE fields and --fresh out.")
         return shipped()
+    fields = _fields(options.fields)
+    workload = from_preset(options.preset, **fields) if options.preset else make(fields)
+    return (Recording(workload, protocol_for(workload, options.fresh or 0)),)
+
+
+def _fields(pairs: Sequence[str]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
-    for pair in options.fields:
+    for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals:
             raise WorkloadError(f"{pair!r} is not NAME=VALUE, such as batch=16.")
         if name in fields:
             raise WorkloadError(f"{name[:40]!r} is given twice; leave one of them out.")
         fields[name] = value
-    workload = from_preset(options.preset, **fields) if options.preset else make(fields)
-    return (Recording(workload, protocol_for(workload, options.fresh or 0)),)
+    return fields
 
 
 def _list(options: argparse.Namespace) -> int:
-    entries = Store(default_home()).entries()
+    store = Store(default_home())
+    entries, sweeps = store.entries(), store.sweeps.entries()
     if options.json:
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"id": e.head.id, "status": e.head.status, "recorded": e.recorded, "path": str(e.path)} for e in entries
         ]
+        rows += [sweep_commands.listed(entry) for entry in sweeps]
         print(json.dumps(rows, indent=1))
         return 0
     for entry in entries:
         print(f"{safe_name(entry.head.id)}  {_line(entry)}")
+    for sweep in sweeps:
+        print(f"{sweep.head.id}  {sweep.head.sweep.title}: {len(sweep.done):,} of {sweep.total:,} points")
     return 0
 
 
@@ -168,6 +199,8 @@ def _line(entry: Entry) -> str:
 
 
 def _summary(options: argparse.Namespace) -> int:
+    if is_sweep(options.file):
+        return sweep_commands.print_summary(options.file, as_json=options.json)
     found = summarize(options.file)
     if options.json:
         print(json.dumps(found, indent=1))

@@ -77,6 +77,34 @@ GLOSSARY: dict[str, str] = {
     "cpu total": "An operator's time on the CPU from its start to its end, with the operators it called.",
     "device time": "GPU time of the kernels, copies and fills that an operator launched.",
     "unsettled": "The profiled steps never all held the same kernels, so this run answers no question.",
+    "sweep": "One layer called at a list of sizes, one after another, on several backends; every call is a run of its own.",
+    "shared": "One process per backend lives through the whole list, so what earlier sizes compiled serves or fails later "
+    "ones.",
+    "isolated": "Every size starts in a fresh state, with nothing compiled before it: order plays no part.",
+    "traffic": "The sizes of a log in their order, each weighted by how often it comes.",
+    "primes": "Prime sizes fit no tile and no alignment, which is what they are for.",
+    "ledger": "What each call compiled, reused or ran eager, why, and what that took.",
+    "recompile": "Another compile of the same function, because no entry compiled earlier fits this call.",
+    "reuse": "An entry compiled earlier serves the call, so nothing is compiled.",
+    "guard": "A condition that compiled code was made under, such as a size; where one fails, the code must not run.",
+    "cache entry": "One compiled version of a function with its guards; 0/1 is the first function's second version.",
+    "dynamic shapes": "A size that compiled code leaves open: after a first change PyTorch stops fixing it, and other values "
+    "need no new compile.",
+    "specialisation premium": "What code made for one size gains over code that leaves the size open: static time against "
+    "dynamic time of the same work.",
+    "mark_dynamic": "Tells PyTorch beforehand that these sizes vary, so that the first compile leaves them open already.",
+    "recompile limit": "How many versions of one function PyTorch keeps (8 unless set); past it every new size runs eager, "
+    "without a word.",
+    "graph break": "A place that Dynamo cannot capture: the function is cut there, and Python runs in between.",
+    "recorded graph": "A CUDA graph that reduce-overhead recorded at this call: one for each size it meets.",
+    "jit": "Triton compiles a hand-written kernel when it is first called with other constants.",
+    "constexpr": "An argument that a Triton kernel is compiled for, so a new value means another compile.",
+    "disk cache": "Compiled code that earlier processes left on disk; cold means empty, as on a new machine.",
+    "break-even": "How many calls it takes until the time won at each call has paid for the seconds lost to compiling.",
+    "padding": "Rows filled up to the next power of two: the lanes beyond the row's end do no work.",
+    "win map": "Who is ahead at each pair of sizes, named only where repeated cold compiles agree beyond the noise.",
+    "noise": "How far repeated measurements of the same thing lie apart; a difference within it is none.",
+    "quartiles": "The middle half of the measured values lies between them.",
 }
 
 

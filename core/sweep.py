@@ -116,8 +116,8 @@ def plan(sweep: Sweep) -> tuple[Task, ...]:
     if sweep.kind == "map":
         cells = product(range(len(sweep.points)), range(sweep.rounds), sweep.backends)
         return tuple(Task(order, "map", backend, index, round_) for order, (index, round_, backend) in enumerate(cells))
-    cells = product(sweep.backends, range(len(sweep.points)))
-    return tuple(Task(order, backend, backend, index, 0) for order, (backend, index) in enumerate(cells))
+    calls = product(sweep.backends, range(len(sweep.points)))
+    return tuple(Task(order, backend, backend, index, 0) for order, (backend, index) in enumerate(calls))
 
 
 def make_sweep(fields: Mapping[str, Any]) -> Sweep:
@@ -130,7 +130,8 @@ def make_sweep(fields: Mapping[str, Any]) -> Sweep:
     given = dict(fields)
     kind = _choice("kind", given.pop("kind", "sweep"), KINDS)
     names = [name for name in _SPLIT.split(str(given.pop("backends", "eager,compile"))) if name]
-    options = {name: given.pop(name, "") for name in ("axis", "values", "axis2", "values2", "rows")}
+    of_kind = {"sweep": ("axis", "values"), "map": ("axis", "values", "axis2", "values2"), "traffic": ("rows",)}[kind]
+    options = {name: given.pop(name, "") for name in of_kind}  # rows is a size of a layer, too
     mode = _choice("mode", given.pop("mode", "isolated" if kind == "map" else "shared"), MODES)
     cache = _choice("cache", given.pop("cache", "cold"), CACHES)
     mark = str(given.pop("mark", "off")).lower() in ("on", "true", "1", "yes")

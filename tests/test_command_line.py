@@ -11,8 +11,10 @@ import pytest
 from core.__main__ import main
 from core.shipped import shipped
 from core.store.store import Store
+from core.store.sweeps import Sweeps
 from core.workload import from_preset
 from tests.runs import one_kernel_a_step, run_file, trace_bytes
+from tests.sweeps import BATCHES, MAP, TRAFFIC, write
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS = {
@@ -108,3 +110,100 @@ def test_the_shipped_set_holds_every_layer_on_every_backend_and_the_grids():
     articles = [one for one in found if one.workload.layer == "geglu_mlp" and not one.protocol.light]
     assert max(one.protocol.fresh_process_compiles for one in articles) == 3
     assert found[0].workload == from_preset("03_simple_mlp")
+
+
+SMALL_SWEEP = ("layer=linear", "in_features=16", "out_features=32", "dtype=fp32", "steps=2", "backends=eager")
+
+
+def test_a_sweep_is_recorded_and_resumed_by_the_same_command(tmp_path, capsys):
+    out = tmp_path / "sweeps"
+    command = ("record", "--sweep", "axis=batch", "values=4,8,16", *SMALL_SWEEP, "--out", str(out))
+    assert main(command) == 0
+    (folder,) = out.iterdir()
+    names = ["0000.run.zip", "0001.run.zip", "0002.run.zip", "sweep.json"]
+    assert sorted(path.name for path in folder.iterdir()) == names
+    assert "eager, batch 16: nothing to compile" in capsys.readouterr().out
+    before = (folder / names[0]).read_bytes()
+    (folder / names[1]).unlink()
+    assert main(command) == 0
+    assert "2 of 3 points there" in capsys.readouterr().out
+    assert list(out.iterdir()) == [folder] and sorted(path.name for path in folder.iterdir()) == names
+    assert (folder / names[0]).read_bytes() == before
+    assert main(command) == 0
+    assert len(list(out.iterdir())) == 2
+
+
+def test_traffic_is_recorded_from_a_file(tmp_path, home):
+    rows = tmp_path / "traffic.csv"
+    rows.write_text("\ufeffbatch,seq,count\n2,3,40\n4,3,2\n")
+    assert main(("record", "--traffic", str(rows), *SMALL_SWEEP)) == 0
+    (entry,) = [one for one in Store(home).sweeps.entries() if not one.recorded]
+    assert (entry.head.sweep.points, entry.head.sweep.counts, entry.complete) == (((6,), (12,)), (40, 2), True)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--sweep", "values=4,x"), "Each batch must be a whole number"),
+        (("--sweep", "values=4", "values=8"), "'values' is given twice"),
+        (("--sweep", "values=4", "--fresh", "1"), "--fresh is for single runs"),
+        (("--shipped-sweeps", "values=4"), "The shipped sweeps are fixed"),
+        (("--traffic", "{rows}", "axis=batch"), "Traffic brings its own sizes; leave axis out."),
+        (("--traffic", "{rows}"), "Row 1 ('4, 8, 2, 1') is not batch, seq, count"),
+        (("--traffic", "{rows}.none"), "cannot be read"),
+    ],
+)
+def test_a_sweep_that_cannot_be_recorded_ends_with_a_sentence(tmp_path, capsys, arguments, sentence):
+    rows = tmp_path / "rows.csv"
+    rows.write_text("4, 8, 2, 1")
+    assert main(("record", *(one.replace("{rows}", str(rows)) for one in arguments))) == 2
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("fields", [BATCHES, MAP, TRAFFIC])
+def test_the_ledger_of_a_folder_and_of_its_zip_are_alike(tmp_path, capsys, fields):
+    sweeps = Sweeps(tmp_path, tmp_path / "none")
+    write(tmp_path / "sweeps", "mine", fields)
+    path = tmp_path / "mine.zip"
+    path.write_bytes(sweeps.export(sweeps.get("mine")))
+    code, of_folder = printed(capsys, "summary", str(tmp_path / "sweeps" / "mine"), "--json")
+    assert code == 0
+    assert printed(capsys, "summary", str(path), "--json") == (0, of_folder)
+    assert (of_folder["id"], of_folder["done"], of_folder["total"]) == (
+        "mine",
+        len(of_folder["calls"]),
+        len(of_folder["calls"]),
+    )
+    assert of_folder["device"]["name"] == "NVIDIA H200"
+    assert main(("summary", str(path))) == 0
+    assert "n 4" in capsys.readouterr().out
+
+
+def test_a_row_of_the_ledger_tells_what_a_call_did(tmp_path, capsys):
+    write(tmp_path, "mine", BATCHES)
+    _, found = printed(capsys, "summary", str(tmp_path / "mine"), "--json")
+    static = [row for row in found["calls"] if row["series"] == "compile_static"]
+    assert [row["outcome"] for row in static] == ["compiled", "recompiled", "ran eager", "ran eager"]
+    second = static[1]
+    assert (second["run"], second["call"], second["values"], second["seconds"]) == ("mine-0009", 2, {"batch": 8}, 1.0)
+    assert second["misses"][0]["dynamo"] == "tensor 'x' size mismatch at index 0. expected 4, actual 8"
+    assert (second["attempts"][0]["entry"], second["step_us"]["n"], second["recompiles_so_far"]) == ("0/1", 4, 1)
+
+
+def test_a_damaged_point_is_noted_and_a_strangers_text_moves_no_cursor(tmp_path, capsys):
+    write(tmp_path, "mine", BATCHES, strange="\x1b[2J")
+    (tmp_path / "mine" / "0002.run.zip").write_bytes(b"junk")
+    _, found = printed(capsys, "summary", str(tmp_path / "mine"), "--json")
+    assert len(found["calls"]) == 15 and [note[:13] for note in found["notes"]] == ["0002.run.zip:"]
+    assert main(("summary", str(tmp_path / "mine"))) == 0
+    assert "\x1b" not in capsys.readouterr().out
+
+
+def test_list_tells_of_sweeps_too(home, capsys):
+    write(home / "sweeps", "mine", BATCHES, leave_out=(3,))
+    code, rows = printed(capsys, "list", "--json")
+    assert code == 0
+    (own,) = [row for row in rows if row["id"] == "mine"]
+    assert (own["status"], own["recorded"], own["points"]) == ("unfinished", False, {"done": 15, "total": 16})
+    assert main(("list",)) == 0
+    assert "15 of 16 points" in capsys.readouterr().out

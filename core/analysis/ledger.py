@@ -40,7 +40,8 @@ class Attempt:
     turned it off. `misses` are the older entries that did not fit; empty where there were none or Dynamo gave no reason.
     `dynamic_dims` are input dimensions that became symbolic. `stages_s` holds seconds in "dynamo", "aot_autograd",
     "inductor", "kernel_compile" (Triton or C++), "backward" and "total". `disk_cache` is "hit", "miss" or "bypass".
-    `code` names its generated files in the run file.
+    `code` names its generated files in the run file. Where dimensions are dynamic, PyTorch compiles the backward graph
+    together with the forward one: one attempt then stands for both, with two files.
     """
 
     entry: str
@@ -118,7 +119,8 @@ class PointFacts:
     `values` are the sizes along the sweep's axes. `count` is how often the traffic calls this size (1 elsewhere). `order` is
     when it was measured. `step_us` is the unprofiled step. `role_us` is the time of each role a step. `failure` is the
     sentence why there are no times; a failed point may still have a call. `clocks_mhz` are the SM clock's readings around
-    the profile; `doubt` says in words why its times must not be set beside others (None where they may be).
+    the profile; `doubt` says in words why its times must not be set beside others (None where they may be). `dims` says which
+    size each dimension of the call's tensors holds.
     """
 
     run_id: str
@@ -142,6 +144,7 @@ class PointFacts:
     worst_error: float | None = None
     failure: str | None = None
     failure_kind: str | None = None
+    dims: tuple[DimName, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from core.analysis.bound import OVERHEAD_BOUND
 from core.analysis.families import decode_gemm_name
 from core.analysis.roles import RoleTime
 from core.analysis.stack import StackedRun, clocks_differ
+from core.analysis.wording import listed
 from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, COPY, EXTRA_ROLES, FILL, Role
 
 #: Times closer than this are told as alike: medians of the same kernel differ by as much from run to run.
@@ -58,7 +59,7 @@ def _shared(products: Sequence[Role], times: Sequence[RoleTime]) -> str:
     by_kernel: dict[tuple[str, ...], list[str]] = {}
     for role, one in zip(products, times, strict=True):
         by_kernel.setdefault(one.kernels, []).append(role.title)
-    told = [f"{_listed(titles)} share one kernel" for titles in by_kernel.values() if len(titles) > 1]
+    told = [f"{listed(titles)} share one kernel" for titles in by_kernel.values() if len(titles) > 1]
     return f"; {', '.join(told)}" if told else ""
 
 
@@ -206,12 +207,7 @@ def _is_training(run: StackedRun) -> bool:
 
 
 def _names(runs: Sequence[StackedRun]) -> str:
-    return _listed([run.title for run in runs])
-
-
-def _listed(titles: Sequence[str]) -> str:
-    """ "a", "a and b", "a; b and c": titles hold commas of their own."""
-    return titles[0] if len(titles) == 1 else f"{'; '.join(titles[:-1])} and {titles[-1]}"
+    return listed([run.title for run in runs])
 
 
 def _range(times_us: Sequence[float]) -> str:

@@ -22,4 +22,5 @@ BACKEND = Backend(
     apply=apply,
     cold_compiles=COLD_COMPILES,
     fuses=True,
+    dynamic=False,
 )

@@ -21,6 +21,7 @@ class Backend:
     `twin` names the hand-written implementation the layer must have (Layer.twins), None for the layer's own build.
     `cold_compiles` says that the first call compiles, and how many cold compiles a run of it holds; 0 for none.
     `fuses` says that it does neighbouring operators' work in one kernel.
+    `dynamic` is the argument of that name that torch.compile is given, None where that is left to PyTorch.
     `replays_graphs` says that it launches a step as a CUDA graph by itself.
     `needs_gpu` says that it cannot run on a CPU at all.
     `label_prefix` stands before the record_function label, as in the article's kernels_mlp_fwd.
@@ -33,6 +34,7 @@ class Backend:
     twin: str | None = None
     cold_compiles: int = 0
     fuses: bool = False
+    dynamic: bool | None = None
     replays_graphs: bool = False
     needs_gpu: bool = False
     label_prefix: str = ""

@@ -38,28 +38,34 @@ def note_compile() -> None:
 
 
 def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, torch_internals.Observation]:
-    """Compiles by a first call. The caller holds `torch_internals.cold()` open for as long as it uses the step.
+    """Compiles by a first call. The caller holds `torch_internals.cold()` open for as long as it uses the step."""
+    step = step_of(built, backend_of(workload).apply(built.module))
+    row, seen = first_call(step, device)
+    note_compile()
+    return step, row, seen
 
-    The row says "first" where nothing had been compiled in this process before.
+
+def first_call(step: Step, device: str, *, cold: bool = True) -> tuple[Compile, torch_internals.Observation]:
+    """A step's first call, observed: what it compiled, and for how long. `cold` says that no disk cache can serve it.
+
+    The row says "first" where nothing had been compiled in this process before; see `note_compile`.
     """
     process = "warm" if _compiles_in_process else "first"
-    step = step_of(built, backend_of(workload).apply(built.module))
     with torch_internals.observe() as seen:
         start = time.perf_counter()
         warm_up(step, device, calls=1)
         first_call_s = time.perf_counter() - start
-    note_compile()
     kernels = tuple(TunedKernel(t.kernel, t.chosen, t.candidates, None, None, None) for t in seen.tunings)
     row = Compile(
         process=process,
-        cold=True,
+        cold=cold,
         first_call_s=round(first_call_s, 4),
         stages_s=seen.stages_s,
         kernels=kernels,
         kernel_time_us=None,
         graph_breaks=seen.graph_breaks,
     )
-    return step, row, seen
+    return row, seen
 
 
 class NotCompiledError(RuntimeError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import fcntl
 import functools
 import os
@@ -101,6 +102,13 @@ class ClockLoop:
         self.samples = tuple(taken)
 
 
+def give_back() -> None:
+    """Gives this process's hold on the device back, for good: its end alone would do so beside somebody else's measuring."""
+    if torch.cuda.is_initialized():
+        with contextlib.suppress(OSError, AttributeError):  # no such driver here: the end of the process does it
+            ctypes.CDLL("libcuda.so.1").cuDevicePrimaryCtxReset_v2(torch.cuda.current_device())
+
+
 def other_processes() -> tuple[Process, ...] | None:
     """Other processes that compute on the GPU, None where NVML does not tell."""
     try:
@@ -114,18 +122,26 @@ def other_processes() -> tuple[Process, ...] | None:
 
 @contextlib.contextmanager
 def exclusive(report_waiting: Callable[[], None]) -> Iterator[None]:
-    """One profile at a time on this machine's GPU (or CPU), across processes: two servers may share one card."""
+    """One profile at a time on this machine's GPU (or CPU), across processes: two servers may share one card.
+
+    Whoever waits goes next: a sweep that lets go between two points does not take the device again before them.
+    """
     name = "cpu" if not torch.cuda.is_available() else str(torch.cuda.get_device_properties(0).uuid)
-    lock = _lock_file(Path(tempfile.gettempdir()) / f"fusionscope-{name}.lock")
+    folder = Path(tempfile.gettempdir())
+    lock, turnstile = (_lock_file(folder / f"fusionscope-{name}{suffix}.lock") for suffix in ("", "-next"))
     try:
         try:
+            fcntl.flock(turnstile, fcntl.LOCK_EX | fcntl.LOCK_NB)
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             report_waiting()
+            fcntl.flock(turnstile, fcntl.LOCK_EX)
             fcntl.flock(lock, fcntl.LOCK_EX)
+        fcntl.flock(turnstile, fcntl.LOCK_UN)
         yield
     finally:
         os.close(lock)
+        os.close(turnstile)
 
 
 def _lock_file(path: Path) -> int:

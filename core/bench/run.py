@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import gc
-import secrets
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import replace
 
 import torch
 
 from core.bench import compiling, failures, gpu, machine, timing, torch_internals
 from core.bench.build import Built, build, numeric_errors, step_of
+from core.bench.packing import Measured, packed
 from core.estimate import check_fits, estimate
-from core.store import runfile
-from core.store.manifest import Compile, Manifest, Protocol
+from core.store.manifest import Protocol
 from core.workload import Workload, WorkloadError, backend_of
 
 Report = Callable[[str, int, int], None]
-
-
-@dataclass
-class _Measured:
-    """What has been measured so far; a failure keeps it."""
-
-    trace: bytes | None = None
-    code: dict[str, str] = field(default_factory=dict)
-    fields: dict[str, Any] = field(default_factory=dict)
-    compiles: list[Compile] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    stages_s: dict[str, float] = field(default_factory=dict)
 
 
 def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
@@ -42,10 +27,10 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
     context is lost and only a new process can run again.
     """
     device = machine.torch_device()
-    measured = _Measured()
+    measured = Measured()
     failure = None
     with gpu.exclusive(lambda: report("Waiting for another process on this device", 0, 1)):
-        start = time.perf_counter()
+        measured.started_s = time.perf_counter()
         try:
             rates = machine.rates(device)
             _empty(device)  # after the rates, whose matrix products leave a workspace behind
@@ -62,27 +47,10 @@ def run(workload: Workload, protocol: Protocol, report: Report) -> bytes:
         except Exception as error:  # noqa: BLE001  # whatever torch raises is this run's result
             failure = failures.describe(error)
         _release(workload, device, context_lost=failure is not None and failure.kind == "cuda_error")
-    status = "failed" if failure else "unsettled" if measured.fields.get("settled_why") else "ok"
-    created = datetime.datetime.now(datetime.UTC)
-    manifest = Manifest(
-        id=f"{workload.layer}-{workload.backend}-{workload.key}-{created:%Y%m%d%H%M%S}{secrets.token_hex(2)}",
-        workload=workload,
-        protocol=protocol,
-        created=created.isoformat(timespec="seconds"),
-        status=status,
-        device=machine.describe_device(),
-        versions=machine.versions(),
-        seconds=round(time.perf_counter() - start, 3),
-        compiles=tuple(measured.compiles),
-        failure=failure,
-        notes=tuple(measured.notes),
-        stages_s=measured.stages_s,
-        **measured.fields,
-    )
-    return runfile.pack(manifest, measured.trace, measured.code)
+    return packed(workload, protocol, measured, failure)
 
 
-def _measure(workload: Workload, protocol: Protocol, device: str, report: Report, measured: _Measured) -> None:
+def _measure(workload: Workload, protocol: Protocol, device: str, report: Report, measured: Measured) -> None:
     stages = protocol.cold_compiles + protocol.fresh_process_compiles + 7
     since, current = time.perf_counter(), ""
 
@@ -127,7 +95,7 @@ def _compile(
     protocol: Protocol,
     device: str,
     say: Callable[[str], None],
-    measured: _Measured,
+    measured: Measured,
     stack: contextlib.ExitStack,
 ) -> timing.Step:
     """Cold compiles until enough of them were not the first of this process; the last one is measured in full."""
@@ -151,7 +119,7 @@ def _window(
     device: str,
     step: timing.Step,
     say: Callable[[str], None],
-    measured: _Measured,
+    measured: Measured,
 ) -> None:
     if device == "cuda":
         say("Waiting until nothing holds the clocks down")
@@ -180,7 +148,7 @@ def _unprofiled(
     device: str,
     step: timing.Step,
     say: Callable[[str], None],
-    measured: _Measured,
+    measured: Measured,
 ) -> None:
     say("Timing steps without the profiler")
     measured.fields["step_us"] = timing.step_times(step, device)

@@ -97,9 +97,12 @@ def settled_window(step: Step, device: str, label: str, protocol: Protocol) -> P
     return ProfiledWindow(trace, tables, clocks, attempt, why)
 
 
-def step_times(step: Step, device: str) -> Samples:
-    """Times of single steps without the profiler, in a burst: device events on a GPU, the host's clock on a CPU."""
-    count = _steps_for(step, device)
+def step_times(step: Step, device: str, *, burst_s: float | None = None) -> Samples:
+    """Times of single steps without the profiler, in a burst: device events on a GPU, the host's clock on a CPU.
+
+    `burst_s` is about how long the burst lasts (None: as long as a run's).
+    """
+    count = _steps_for(step, device, BURST_S[device] if burst_s is None else burst_s)
     if device == "cpu":
         times = [time.perf_counter()]
         for _ in range(count):
@@ -169,13 +172,13 @@ def _waits_for_device(step: Step) -> bool:
     return False
 
 
-def _steps_for(step: Step, device: str) -> int:
+def _steps_for(step: Step, device: str, burst_s: float) -> int:
     """How many steps fill the budget. Runs a few first: right after the profiler they are slower."""
     tries = BURST_STEPS_MIN[device] if device == "cuda" else 1
     start = time.perf_counter()
     warm_up(step, device, tries)
     once_s = max(time.perf_counter() - start, 1e-6) / tries
-    return max(BURST_STEPS_MIN[device], min(BURST_STEPS_MAX, int(BURST_S[device] / once_s)))
+    return max(BURST_STEPS_MIN[device], min(BURST_STEPS_MAX, int(burst_s / once_s)))
 
 
 def _event_times(step: Step, count: int) -> list[float]:

@@ -10,7 +10,7 @@ import contextlib
 import json
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,7 @@ _STAGES = {
     "kernel_compile": "triton_compile_time_us",
     "backward": "backward_cumulative_compile_time_us",
 }
+_METRICS_KEPT = 4096
 _ORIGINAL_ATEN = re.compile(r"Source Nodes: \[(.*?)\], Original ATen: \[(.*?)\]")
 _TRITON_DEFINITION = re.compile(r"^(\w+) = async_compile\.triton\(", re.M)
 _CPP_DEFINITION = re.compile(r"^(cpp_fused\w*) = async_compile\.cpp", re.M)
@@ -52,6 +53,53 @@ class Observation:
     sources: list[KernelSource] = field(default_factory=list)
     code: dict[str, str] = field(default_factory=dict)
     graph_breaks: int | None = None
+    records: list[tuple[dict[str, Any], str | None]] = field(default_factory=list)
+    metrics: list[Any] = field(default_factory=list)
+
+
+def keep_all_metrics() -> None:
+    """Lets PyTorch remember every compile of this process: it forgets all but the last 64."""
+    limit = getattr(torch._dynamo.utils, "set_compilation_metrics_limit", None)
+    if limit is not None:
+        limit(_METRICS_KEPT)
+
+
+@contextlib.contextmanager
+def recompile_limit(limit: int | None) -> Iterator[None]:
+    """At most that many compiled entries a function, None for PyTorch's own limit."""
+    import torch._dynamo.config as dynamo_config
+
+    with dynamo_config.patch({} if limit is None else {"recompile_limit": limit}):
+        yield
+
+
+def mark_dynamic(tensor: torch.Tensor, dim: int) -> None:
+    """Tells Dynamo that this dimension varies; compiling fails where the model fixes it."""
+    torch._dynamo.mark_dynamic(tensor, dim)
+
+
+@contextlib.contextmanager
+def counting_cuda_graphs() -> Iterator[Callable[[], int | None]]:
+    """Counts the CUDA graphs that torch.compile records inside; call what is yielded for the count so far, None where this
+    PyTorch does not tell."""
+    from torch._inductor import cudagraph_trees
+
+    node = getattr(cudagraph_trees, "CUDAGraphNode", None)
+    if node is None:
+        yield lambda: None
+        return
+    original, count = node.__init__, 0
+
+    def counted(self: Any, *args: Any, **kwargs: Any) -> None:
+        nonlocal count
+        count += 1
+        original(self, *args, **kwargs)
+
+    node.__init__ = counted
+    try:
+        yield lambda: count
+    finally:
+        node.__init__ = original
 
 
 def clear_workspaces() -> None:
@@ -108,7 +156,10 @@ def observe() -> Iterator[Observation]:
         logger.removeHandler(records)
     _read_records(records.taken, seen)
     _add_single_candidates(seen)
-    seen.stages_s = _stages(metrics_before)
+    old = {id(metric) for metric in metrics_before}
+    seen.metrics = [one for one in _metrics() if id(one) not in old]
+    seen.records = records.taken
+    seen.stages_s = _stages(seen.metrics)
 
 
 @contextlib.contextmanager
@@ -268,9 +319,8 @@ def _metrics() -> list[Any]:
     return list(read()) if read else []
 
 
-def _stages(before: list[Any]) -> dict[str, float | None]:
-    old = {id(metric) for metric in before}
-    new = [m for m in _metrics() if id(m) not in old and not getattr(m, "is_runtime", False)]
+def _stages(metrics: Sequence[Any]) -> dict[str, float | None]:
+    new = [one for one in metrics if not getattr(one, "is_runtime", False)]
     stages: dict[str, float | None] = {}
     for stage, attribute in _STAGES.items():
         values = [value for metric in new if (value := getattr(metric, attribute, None)) is not None]

@@ -40,6 +40,19 @@ _EXTRA_ROLE_COLOURS = {
     "backward_matmul": "#6b5fb5",
     "backward_other": "#c98a1b",
 }
+#: Where colour tells the backend: the registry's names, in its order; any other name takes a spare one.
+BACKEND_COLOURS: dict[str, str] = {
+    "eager": "#949ca8",
+    "compile": "#d55e00",
+    "liger": "#009e73",
+    "compile_dynamic": "#e69f00",
+    "compile_static": "#0072b2",
+    "reduce_overhead": "#56b4e9",
+    "max_autotune": "#b51c6b",
+    "pointwise_tuning": "#541ad0",
+    "compile_liger": "#d0b454",
+}
+_SPARE_COLOURS = ("#9c5a2e", "#7f8c9b", "#a3426b")
 _TINTS = (0.0, 0.2, -0.14, 0.32, -0.24)
 
 
@@ -83,6 +96,12 @@ def role_colours(roles: Sequence[Role]) -> dict[str, str]:
         else:
             found[role.name] = next(products) if role.matmul else FAMILY_COLOURS["fused"]
     return found
+
+
+def backend_colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour a backend, by its name: the same on every chart, whichever of them are drawn."""
+    spare = iter(_SPARE_COLOURS * len(names))
+    return {name: BACKEND_COLOURS.get(name) or next(spare) for name in dict.fromkeys(names)}
 
 
 def text_on(ground: str) -> str:

@@ -91,7 +91,8 @@ async def serve(nannies: list[Nanny]) -> None:
             )
             for kind in KINDS
         ]
-        await asyncio.gather(*nannies)
+        for nanny in nannies:  # one after the other: the first page waits for the first worker alone
+            await nanny
         await asyncio.wait([asyncio.ensure_future(n.finished()) for n in nannies], return_when=asyncio.FIRST_COMPLETED)
 
 

@@ -34,7 +34,6 @@ LATE_START_S = 0.3
 POLL_S = 0.02
 EXIT_NEWS_S = 5.0
 LANE_END_S = 5.0
-AGAIN = "A new one is started by itself; press Run again."
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +55,7 @@ class Engine:
 
         address: None for a cluster of its own on this machine, else a scheduler's tls://host:port (with `tls`), or
             tcp:// on loopback. Workers elsewhere need `core` importable, a nanny, one thread and the resource of their
-            kind: `dask worker ... --nthreads 1 --resources gpu=1`.
+            kind: `dask worker ... --nthreads 1 --resources gpu=1`, and another one with sweep=1.
         timeout_s: how long a job may run if its `submit` does not say.
         extra_path: folders from which the own cluster's workers can import besides this project's.
         log_folder: where the own cluster writes engine.log; without one its output is dropped.
@@ -250,8 +249,8 @@ class Engine:
         ):
             time.sleep(POLL_S)
         sentence = (
-            f"The worker process (pid {record.worker_pid}) died while it ran “{record.title}”"
-            f"{_cause(record.exit_code)}. {AGAIN}"
+            f"{record.kind.what.capitalize()} process (pid {record.worker_pid}) died while it ran “{record.title}”"
+            f"{_cause(record.exit_code)}. {record.kind.again}"
         )
         return _failed("crashed", sentence, self._log.since(record.log_start_bytes), state="crashed")
 

@@ -79,14 +79,16 @@ class JobBook:
                 if other.live and other.key == record.key:
                     return other.id
             self._records[record.id] = record
-            self._drop_old()
+            self._drop_old(record.kind)
             self._changed.notify_all()
             return record.id
 
-    def _drop_old(self) -> None:
-        surplus = len(self._records) - KEPT_JOBS
+    def _drop_old(self, kind: WorkerKind) -> None:
+        # Of one kind: the hundreds of points of a sweep must not push a visitor's run out.
+        own = [record for record in self._records.values() if record.kind == kind]
+        surplus = len(own) - KEPT_JOBS
         if surplus > 0:
-            for old in [record.id for record in self._records.values() if not record.live][:surplus]:
+            for old in [record.id for record in own if not record.live][:surplus]:
                 del self._records[old]
 
     def take(self, kind: WorkerKind) -> Record | None:

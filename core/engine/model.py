@@ -63,7 +63,8 @@ class TlsFiles:
 
 @dataclass(frozen=True, kw_only=True)
 class WorkerKind:
-    """One kind of worker; its name is also the dask resource (1 a worker) that a job of that kind takes up.
+    """One kind of worker; its name is also the dask resource (1 a worker) that a job of that kind takes up. `again` says
+    what follows its death.
 
     One thread a worker is not a setting: torch must be used in the thread that imported it, and one profile runs at a
     time.
@@ -71,6 +72,12 @@ class WorkerKind:
 
     name: str
     what: str
+    again: str = "A new one is started by itself."
 
 
-KINDS: tuple[WorkerKind, ...] = (WorkerKind(name="gpu", what="the worker"),)
+#: The worker for sweeps measures nothing itself and never imports torch: each series has a process of its own under it, so
+#: that a visitor's runs, which the other worker carries out between two points, leave what that process compiled alone.
+KINDS: tuple[WorkerKind, ...] = (
+    WorkerKind(name="gpu", what="the worker", again="A new one is started by itself; press Run again."),
+    WorkerKind(name="sweep", what="the sweep's worker"),
+)

@@ -16,7 +16,8 @@ class Head:
 
     `step_us` is the unprofiled step, `step_how` with what clock it was taken. `worst_error` is the largest
     ‖out − ref‖ / ‖ref‖ of the tensors that were compared; `finite` is False where one of them held NaN or infinity,
-    None where nothing was compared. `seconds` is how long the whole run took; `failure` is its sentence.
+    None where nothing was compared. `seconds` is how long the whole run took; `failure` is its sentence; `sweep` is the id
+    of the sweep that the run is a point of.
     """
 
     id: str
@@ -37,6 +38,7 @@ class Head:
     n_compiles: int
     seconds: float
     failure: str | None
+    sweep: str | None = None
 
     @property
     def error(self) -> float | None:
@@ -71,6 +73,7 @@ def head_of(manifest: Manifest) -> Head:
         n_compiles=len(manifest.compiles),
         seconds=manifest.seconds,
         failure=manifest.failure.sentence if manifest.failure else None,
+        sweep=manifest.point.sweep if manifest.point else None,
     )
 
 

@@ -23,13 +23,16 @@ from core.store.uploads import unknown_here
 from core.workload import Workload
 
 #: What the files in the index are read by: where one of these changed, the index is another version's.
-_READERS = ("workload.py", "estimate.py", "store/*.py", "layers/*.py", "backends/*.py", "analysis/spread.py")
+_READERS = (
+    *("workload.py", "estimate.py", "store/*.py", "layers/*.py", "backends/*.py"),
+    *("analysis/spread.py", "analysis/ledger.py"),
+)
 _ROOM = Path(__file__).resolve().parents[1]
 #: Runs come by rename and go by unlink, which both change their folder: an unchanged folder is not looked through again
 #: for this long. What somebody rewrites in place is seen after it.
-_TRUSTED_NS = 1_500_000_000
+TRUSTED_NS = 1_500_000_000
 #: File times advance in ticks: a folder that changed right before it was read may have changed again in the same tick.
-_TICK_NS = 100_000_000
+TICK_NS = 100_000_000
 log = logging.getLogger("fusionscope")
 
 
@@ -44,7 +47,8 @@ class Known:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All runs at one moment, newest first, also by id and by workload; `problems` says why a file is no run."""
+    """All runs at one moment, newest first, also by id and (without points of sweeps) by workload; `problems` says why a
+    file is no run."""
 
     entries: tuple[Entry, ...]
     by_id: dict[str, tuple[Entry, ...]]
@@ -82,13 +86,13 @@ class Index:
                 and time.monotonic_ns() < self._trusted[1]
             ):
                 return self._snapshot
-            settled = time.time_ns() - max((at for at in times if at is not None), default=0) > _TICK_NS
+            settled = time.time_ns() - max((at for at in times if at is not None), default=0) > TICK_NS
             files = [(origin, path, stamp) for origin, folder in self.folders for path, stamp in _run_files(folder)]
             kept = frozenset(name for name, _ in files_in(self.kept))
             listing = (tuple(files), kept)
             if self._snapshot is None or listing != self._listing:
                 self._snapshot, self._listing = self._made(files, kept), listing
-            self._trusted = (times, time.monotonic_ns() + _TRUSTED_NS) if settled else None
+            self._trusted = (times, time.monotonic_ns() + TRUSTED_NS) if settled else None
             return self._snapshot
 
     def changed(self) -> None:
@@ -118,7 +122,10 @@ class Index:
         by_workload: dict[Workload, list[Entry]] = {}
         for entry in entries:
             by_id[entry.head.id] = (*by_id.get(entry.head.id, ()), entry)
-            by_workload.setdefault(entry.head.workload, []).append(entry)
+            if (
+                entry.head.sweep is None
+            ):  # a point is shaped by what its process compiled before: it answers nothing else
+                by_workload.setdefault(entry.head.workload, []).append(entry)
         return Snapshot(tuple(entries), by_id, {key: tuple(found) for key, found in by_workload.items()}, problems)
 
     def _save(self, known: dict[str, Known]) -> None:

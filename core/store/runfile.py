@@ -17,14 +17,14 @@ from core.store import manifest as manifests
 from core.store.manifest import Manifest
 
 SUFFIX = ".run.zip"
-_MANIFEST = "manifest.json"
+MANIFEST = "manifest.json"
 _TRACE = "trace.json.gz"
 _CODE = "code/"
 #: Far above what any run holds: beyond it, a file only means to fill the memory.
-_BYTES_MAX = {_MANIFEST: 20_000_000, _TRACE: 500_000_000}
+_BYTES_MAX = {MANIFEST: 20_000_000, _TRACE: 500_000_000}
 _CODE_BYTES_MAX = 2_000_000
 #: What zipfile raises on damaged input: beside its own error, whatever the damaged field leads it into.
-_DAMAGE = (
+DAMAGE = (
     zipfile.BadZipFile,
     zlib.error,
     lzma.LZMAError,
@@ -46,7 +46,7 @@ def pack(manifest: Manifest, trace: bytes | None, code: Mapping[str, str]) -> by
     """The run file as bytes. `trace` is gzipped JSON; `code` maps file names to sources."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr(_MANIFEST, manifests.encode(manifest))
+        archive.writestr(MANIFEST, manifests.encode(manifest))
         if trace is not None:
             archive.writestr(zipfile.ZipInfo(_TRACE), trace, compress_type=zipfile.ZIP_STORED)
         for name, source in code.items():
@@ -57,7 +57,7 @@ def pack(manifest: Manifest, trace: bytes | None, code: Mapping[str, str]) -> by
 def read_manifest(source: Path | bytes) -> Manifest:
     """The manifest alone. Raises RunFileError."""
     try:
-        return manifests.decode(_member(source, _MANIFEST))
+        return manifests.decode(_member(source, MANIFEST))
     except manifests.ManifestError as error:
         raise RunFileError(str(error)) from error
 
@@ -88,7 +88,7 @@ def opened(source: Path | bytes) -> zipfile.ZipFile:
         return zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
     except FileNotFoundError as error:
         raise RunFileError(f"There is no file {error.filename}; check the path.") from error
-    except _DAMAGE as error:
+    except DAMAGE as error:
         raise RunFileError(
             "The file is not a run (a zip with a manifest) or is damaged; fetch or record it again."
         ) from error
@@ -102,5 +102,5 @@ def _member(source: Path | bytes, name: str) -> bytes:
             raise RunFileError(f"{name} in the run file is far larger than any run's; that is no run of FusionScope.")
         try:
             return archive.read(name)
-        except _DAMAGE as error:
+        except DAMAGE as error:
             raise RunFileError(f"{name} in the run file is damaged; fetch or record it again.") from error

@@ -20,13 +20,12 @@ from core.store.files import safe_name, stamp_of, write_whole
 from core.store.head import head_of
 from core.store.index import Index, Snapshot
 from core.store.manifest import PROTOCOL, Device
+from core.store.sweeps import TRACE_BYTES_MAX, Sweeps
 from core.trace import Tables, TraceError, open_tables, read_trace, write_tables
 from core.workload import Workload
 
 ROOT = Path(__file__).resolve().parents[2]
 RECORDINGS = ROOT / "recordings"
-#: The web process reads runs itself: they are a few steps long, of 4 MB at most. Anything larger is not one of ours.
-_TRACE_BYTES_MAX = 30_000_000
 #: About what a run needs on the disk.
 _RUN_BYTES = 100_000
 log = logging.getLogger("fusionscope")
@@ -47,13 +46,18 @@ class Deletion:
 @dataclass
 class Store:
     """Own runs in `home`/runs, uploaded ones in `home`/uploads, a mark for each kept run in `home`/kept, tables in
-    `home`/tables; recordings read-only. Safe for several threads, and for several servers on one home."""
+    `home`/tables; recordings read-only. `sweeps` are those of the same home and recordings.
+
+    Safe for several threads, and for several servers on one home.
+    """
 
     home: Path
     recordings: Path = RECORDINGS
+    sweeps: Sweeps = field(init=False, repr=False)
     _index: Index = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
+        self.sweeps = Sweeps(self.home, self.recordings / "sweeps")
         self._index = Index(
             file=self.home / "index.json",
             folders=(
@@ -77,12 +81,12 @@ class Store:
         return self.snapshot().problems
 
     def get(self, run_id: str) -> Entry | None:
-        """The run of that id, None where there is none."""
+        """The run of that id, also where it is a point of a sweep; None where there is none."""
         found = self.snapshot().by_id.get(run_id)
-        return found[0] if found else None
+        return found[0] if found else self.sweeps.run(run_id)
 
     def of(self, workload: Workload) -> tuple[Entry, ...]:
-        """Every run of this very workload, newest first, failed ones too."""
+        """Every run of this very workload, newest first, failed ones too; no points of sweeps."""
         return self.snapshot().by_workload.get(workload, ())
 
     def check_writable(self, folder: Path | None = None) -> None:
@@ -132,7 +136,7 @@ class Store:
 
         Raises runfile.RunFileError, one sentence, for what is no run that can be shown here, and OSError for a full disk.
         """
-        head = head_of(uploads.checked(data, trace_bytes_max=_TRACE_BYTES_MAX))
+        head = head_of(uploads.checked(data, trace_bytes_max=TRACE_BYTES_MAX))
         known = self.get(head.id)
         if known is not None:
             if known.path.read_bytes() != data:
@@ -196,7 +200,7 @@ class Store:
             trace = runfile.read_trace_bytes(entry.path)
         if trace is None:
             return None
-        tables = read_trace(trace, limit_bytes=_TRACE_BYTES_MAX)
+        tables = read_trace(trace, limit_bytes=TRACE_BYTES_MAX)
         try:
             write_tables(tables, folder)
             return open_tables(folder)

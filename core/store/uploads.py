@@ -30,6 +30,8 @@ def checked(data: bytes, *, trace_bytes_max: int) -> Manifest:
         raise RunFileError(_no_zip(data))
     with runfile.opened(data) as archive:
         members = archive.infolist()
+    if any(member.filename == "sweep.json" for member in members):
+        raise RunFileError("This zip is a sweep rather than a run; upload it on the page Shapes.")
     if any(member.filename.endswith(runfile.SUFFIX) for member in members):
         raise RunFileError("This zip holds run files rather than a run; unpack it and upload the files inside.")
     if len(members) > _MEMBERS_MAX or sum(member.file_size for member in members) > _UNPACKED_BYTES_MAX:

@@ -32,8 +32,9 @@ def set_up(title: str) -> None:
     with st.sidebar:
         st.page_link("app.py", label="Home", icon=":material/home:")
         st.page_link("pages/1_Explore.py", label="Explore", icon=":material/search:")
-        st.page_link("pages/2_Runs.py", label="Runs", icon=":material/list:")
-        st.page_link("pages/3_Doctor.py", label="Doctor", icon=":material/stethoscope:")
+        st.page_link("pages/2_Shapes.py", label="Shapes", icon=":material/stacked_line_chart:")
+        st.page_link("pages/3_Runs.py", label="Runs", icon=":material/list:")
+        st.page_link("pages/4_Doctor.py", label="Doctor", icon=":material/stethoscope:")
         st.divider()
 
 

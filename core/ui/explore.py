@@ -195,11 +195,26 @@ def title(shown: Sequence[Entry]) -> None:
             )
         for entry in shown:
             _state_badges(entry, named=len(shown) > 1)
+        for sweep_id in dict.fromkeys(one.head.sweep for one in shown if one.head.sweep is not None):
+            st.page_link(
+                "pages/2_Shapes.py",
+                label="Back to the sweep",
+                query_params={"sweep": sweep_id},
+                icon=":material/arrow_back:",
+            )
         st.caption(words.plain(words.origin(shown[0].manifest)) + (" (the first of them)" if len(shown) > 1 else ""))
 
 
 def _state_badges(entry: Entry, *, named: bool) -> None:
     of = f"{words.backend(entry.head.workload)}: " if named else ""
+    if entry.head.sweep is not None:
+        st.badge(
+            f"{of}point of a sweep",
+            icon=":material/timeline:",
+            color="violet",
+            help=f"{explain('sweep')} What its process compiled for the sizes before it shaped this run, so it answers no "
+            "other question.",
+        )
     if entry.head.status == "unsettled":
         st.badge(
             f"{of}unsettled",

@@ -1,20 +1,24 @@
-"""What all visitors share: the store, the engine with its worker, and what is known of this machine."""
+"""What all visitors share: the store, the engine with its worker, sweeps being measured, and what is known of this machine."""
 
 from __future__ import annotations
 
 import importlib.util
 import os
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import streamlit as st
 
+from core.conductor import Conductor, Progress, execute_on
 from core.store import runfile
 from core.store.entry import Entry
 from core.store.manifest import Machine, Protocol
 from core.store.store import Store, default_home
+from core.store.sweeps import SweepEntry, Sweeps
+from core.sweep import Sweep
 from core.trace import Tables
 from core.ui import words
 from core.workload import Workload
@@ -85,6 +89,70 @@ def submit_examination() -> str:
     title = "Looking closer"
     target, limit_s = "core.bench.tasks:examine", EXAMINATION_TIMEOUT_S
     return str(_engine().submit(target, b"", key=EXAMINATION, title=title, timeout_s=limit_s))
+
+
+def sweeps() -> Sweeps:
+    """The sweeps of this server's store."""
+    return store().sweeps
+
+
+@dataclass
+class _Conductors:
+    """The sweeps that this server has carried out or is about to, by their id."""
+
+    by_id: dict[str, Conductor] = field(default_factory=dict)
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def conduct(self, entry: SweepEntry) -> None:
+        """Goes on with a sweep, unless that is under way. Called with the lock held."""
+        known = self.by_id.get(entry.head.id)
+        if known is None or not known.live:
+            conductor = self.by_id[entry.head.id] = Conductor(sweeps(), entry, execute_on(_engine()))
+            conductor.start()
+
+
+@st.cache_resource
+def _conductors() -> _Conductors:
+    return _Conductors()
+
+
+def start_sweep(sweep: Sweep) -> str:
+    """Begins a sweep; its id. Who asks for one that is under way joins it. Raises OSError where it could not be kept."""
+    found = _conductors()
+    with found.lock:
+        joined = next((one for one in found.by_id.values() if one.live and one.entry.head.sweep == sweep), None)
+        if joined is not None:
+            return joined.entry.head.id
+        entry = sweeps().create(sweep)
+        found.conduct(entry)
+        return entry.head.id
+
+
+def resume_sweep(sweep_id: str) -> str:
+    """Goes on with a sweep where it was left; its id. Nothing happens where it was deleted meanwhile."""
+    found, entry = _conductors(), sweeps().get(sweep_id)
+    with found.lock:
+        if entry is not None:
+            found.conduct(entry)
+    return sweep_id
+
+
+def sweep_progress(sweep_id: str) -> Progress | None:
+    """Where a sweep stands, or how it ended; None where this server has not carried it out."""
+    conductor = _conductors().by_id.get(sweep_id)
+    return conductor.progress if conductor is not None else None
+
+
+def running_sweeps() -> tuple[Progress, ...]:
+    """The sweeps under way, in the order in which they were begun."""
+    return tuple(one.progress for one in list(_conductors().by_id.values()) if one.live)
+
+
+def cancel_sweep(sweep_id: str) -> None:
+    """Stops a sweep; its points so far stay, and it can be resumed."""
+    conductor = _conductors().by_id.get(sweep_id)
+    if conductor is not None:
+        conductor.cancel()
 
 
 def want(workload: Workload, run_id: str) -> None:

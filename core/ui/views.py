@@ -225,6 +225,22 @@ def _operator_columns() -> dict[str, Any]:
     }
 
 
+def draws(manifest: Manifest, *, key: str) -> None:
+    """Each generated kernel over the run's cold compiles, in a sentence and a chart; `key` tells runs on one page apart."""
+    source = words.source_lines(
+        [manifest], f"{words.title(manifest.workload)}, n {manifest.workload.steps} steps a compile"
+    )
+    for kernel in run_draws(manifest):
+        st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
+        st.plotly_chart(
+            lottery(_draws(manifest, kernel.kernel), source=source, dark=chrome.is_dark()),
+            theme=None,
+            key=f"lottery-{key}-{kernel.kernel}",
+            config=download.config("fusionscope-compiles"),
+            alt="True kernel time of each cold compile beside what the tuner saw",
+        )
+
+
 def compiles(manifest: Manifest) -> None:
     """Every cold compile of the run: what it took, chose, and what its kernels cost."""
     told = (
@@ -235,20 +251,8 @@ def compiles(manifest: Manifest) -> None:
         explain("warp"),
     )
     st.subheader("Compiles", help=" ".join(told), anchor="compiles")
-    found = run_draws(manifest)
-    source = words.source_lines(
-        [manifest], f"{words.title(manifest.workload)}, n {manifest.workload.steps} steps a compile"
-    )
-    for kernel in found:
-        st.markdown(f"{words.code(kernel.kernel)}: {words.plain(sentence(kernel))}")
-        st.plotly_chart(
-            lottery(_draws(manifest, kernel.kernel), source=source, dark=chrome.is_dark()),
-            theme=None,
-            key=f"lottery-{kernel.kernel}",
-            config=download.config("fusionscope-compiles"),
-            alt="True kernel time of each cold compile beside what the tuner saw",
-        )
-    if not found:
+    draws(manifest, key="run")
+    if not run_draws(manifest):
         st.caption(
             "Inductor tuned no kernel here: there was nothing to fuse."
             if manifest.device.kind == "gpu"

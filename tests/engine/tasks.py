@@ -139,3 +139,7 @@ def last_result(payload, report):
     from core.engine.task import LastResult
 
     return LastResult(str(os.getpid()).encode())
+
+
+def has_torch(payload, report):
+    return b"yes" if "torch" in sys.modules else b"no"

@@ -7,7 +7,6 @@ import socket
 import ssl
 import subprocess
 import sys
-import tempfile
 from contextlib import closing
 from pathlib import Path
 
@@ -200,11 +199,6 @@ async def _close_nanny(dask_worker):
     await dask_worker.close()
 
 
-def test_nothing_heavy_is_imported():
+def test_nothing_heavy_is_imported(tmp_path):
     code = "import sys, core.engine; sys.exit(bool({'torch', 'triton', 'streamlit'} & set(sys.modules)))"
-    assert (
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=tempfile.gettempdir(), env={"PYTHONPATH": str(ROOT)}
-        ).returncode
-        == 0
-    )
+    assert subprocess.run([sys.executable, "-c", code], cwd=tmp_path, env={"PYTHONPATH": str(ROOT)}).returncode == 0

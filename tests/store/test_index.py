@@ -146,7 +146,7 @@ def test_a_stale_stamp_is_read_again_and_a_gone_file_is_forgotten(store, opened)
 
 
 def test_a_file_rewritten_in_place_is_seen_once_the_folder_is_looked_through_again(store, monkeypatch):
-    monkeypatch.setattr(index_module, "_TRUSTED_NS", 0)
+    monkeypatch.setattr(index_module, "TRUSTED_NS", 0)
     fill(store)
     store.get("run-0").path.write_bytes(run_file("in-place", seconds=12345.0))
     assert "in-place" in ids(store)
@@ -167,7 +167,7 @@ def test_an_unchanged_folder_is_not_looked_through_again(store, monkeypatch):
 
 
 def test_a_change_within_a_tick_of_the_disks_clock_is_seen(store, monkeypatch):
-    monkeypatch.setattr(index_module, "_TICK_NS", 10**15)  # a slow machine takes longer than a tick for this test
+    monkeypatch.setattr(index_module, "TICK_NS", 10**15)  # a slow machine takes longer than a tick for this test
     fill(store)
     folder = store.home / "runs"
     now = folder.stat().st_mtime_ns

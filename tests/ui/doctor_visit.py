@@ -31,7 +31,7 @@ def texts(page):
 
 
 def main():
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/3_Doctor.py").run()
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/4_Doctor.py").run()
     seen = {"first": texts(page), "exceptions": len(page.exception)}
     button(page, "doctor:closer").click().run()
     end = time.monotonic() + DEADLINE_S

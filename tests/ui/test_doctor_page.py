@@ -32,7 +32,7 @@ def fresh(home, monkeypatch):
 
 
 def visit():
-    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/3_Doctor.py").run()
+    return AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page("pages/4_Doctor.py").run()
 
 
 def said(page):

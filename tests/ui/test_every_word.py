@@ -15,8 +15,11 @@ VIEWS = (
     ("pages/1_Explore.py", {"layer": "geglu_mlp", "backend": "compile", "passes": "fwd_bwd"}),
     ("pages/1_Explore.py", {"layer": "rms_norm", "backend": "eager,reduce_overhead,liger", "focus": "reduce_overhead"}),
     ("pages/1_Explore.py", {"layer": "matmul_add", "rows": "4096", "inner": "4096", "columns": "4096"}),
-    ("pages/2_Runs.py", {}),
-    ("pages/3_Doctor.py", {}),
+    ("pages/2_Shapes.py", {}),
+    ("pages/2_Shapes.py", {"kind": "map", "layer": "geglu_mlp"}),
+    ("pages/2_Shapes.py", {"kind": "traffic", "layer": "rms_norm"}),
+    ("pages/3_Runs.py", {}),
+    ("pages/4_Doctor.py", {}),
 )
 
 

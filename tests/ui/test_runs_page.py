@@ -40,7 +40,7 @@ def store(home):
 
 
 def visit(**link):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).switch_page("pages/2_Runs.py")
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=30).switch_page("pages/3_Runs.py")
     for name, value in link.items():
         page.query_params[name] = value
     return page.run()

@@ -1,0 +1,246 @@
+"""What a sweep shows, in sentences computed from its points, most telling first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from core.analysis.breakeven import UNKNOWN, break_even
+from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.padding import padding
+from core.analysis.points import NOISE, apart, first_round, indices
+from core.analysis.premium import premium
+from core.analysis.recompiles import COMPILED, JIT, RAN_EAGER, RECOMPILED, REUSED, LedgerRow, ledger
+from core.analysis.sizes import kernel_changes
+from core.analysis.winmap import ALIKE, DEPENDS, WINS, Cell
+from core.analysis.winmap import UNKNOWN as UNKNOWN_CELL
+from core.analysis.wording import counted, listed, ordinal, percent, seconds, sizes_words, times
+from core.roles import Role
+
+
+def findings(
+    series: Sequence[SeriesFacts],
+    axes: Sequence[str],
+    roles: Sequence[Role],
+    *,
+    shared: bool,
+    limit: int,
+    width_name: str | None = None,
+    fixed: Mapping[str, int] | None = None,
+) -> tuple[str, ...]:
+    """Sentences on a sweep or a replayed traffic. `limit` is the recompile limit that was set, `width_name` the size that is
+    the length of a row where Liger pads rows, `fixed` the sizes that do not change; the rest as `recompiles.ledger` has it."""
+    rows = ledger(series, axes, shared=shared, fixed=fixed)
+    own = {one.name: [row for row in rows if row.series == one.name] for one in series}
+    told: list[str | None] = [_silent(one, own[one.name], limit) for one in series]
+    told += [_compiles(one, own[one.name]) for one in series if shared]
+    told += [_jits(one, own[one.name], axes, width_name) for one in series]
+    told += [_padding(series, axes, role, width_name, fixed) for role in roles if not role.matmul and width_name]
+    told += [_premium(series, axes, roles, shared=shared), _products(series, axes, roles)]
+    told += [
+        f"{one.title} against {one.against_title}: {one.words}."
+        for one in break_even(series, axes)
+        if one.verdict != UNKNOWN and shared
+    ]
+    told += [_changes(series, axes, roles), *(_graphs(one, own[one.name]) for one in series)]
+    told += [*(_failures(one, axes) for one in series), _doubts(series)]
+    return tuple(one for one in told if one)
+
+
+def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
+    """Sentences on a win map by `time`: who is ahead in how many cells, and where by the most."""
+    if not cells:
+        return ()
+    won = [cell for cell in cells if cell.verdict == WINS]
+    titles = list(dict.fromkeys(cell.winner_title or "" for cell in won))
+    counts = sorted(((sum(cell.winner_title == title for cell in won), title) for title in titles), reverse=True)
+    parts = [f"{title} in {n}" for n, title in counts]
+    rest = (
+        (ALIKE, "shows no difference beyond the noise", "show no difference beyond the noise"),
+        (DEPENDS, "depends on the compile", "depend on the compile"),
+        (UNKNOWN_CELL, "is unknown", "are unknown"),
+    )
+    verdicts = [cell.verdict for cell in cells]
+    ahead = f"ahead are {', '.join(parts)}" if parts else "nobody is ahead anywhere"
+    others = "".join(f"; {counted(verdicts.count(which), *words)}" for which, *words in rest if which in verdicts)
+    told = [f"By {time}, of {counted(len(cells), 'cell')}: {ahead}{others}."]
+    if won:
+        most = max(won, key=lambda cell: cell.margin or 0.0)
+        told.append(f"The widest margin, at {most.sizes}, is that of {most.words}.")
+    told += [f"At {cell.sizes} {cell.words}." for cell in cells if cell.verdict == DEPENDS][:1]
+    return tuple(told)
+
+
+def _silent(one: SeriesFacts, rows: Sequence[LedgerRow], limit: int) -> str | None:
+    eager = {row.values for row in rows if row.kind == RAN_EAGER}
+    if not eager:
+        return None
+    hit = next((row for row in rows if row.kind == RAN_EAGER and _is_limited(one, row)), None)
+    why = f": the limit of {limit} was hit at {hit.sizes}" if hit else "; why was not recorded"
+    return f"{one.title} ran {len(eager)} of {counted(len({row.values for row in rows}), 'size')} eager without a word{why}."
+
+
+def _is_limited(one: SeriesFacts, row: LedgerRow) -> bool:
+    return any(
+        point.call is not None and point.call.limit is not None for point in one.points if point.run_id == row.run_id
+    )
+
+
+def _compiles(one: SeriesFacts, rows: Sequence[LedgerRow]) -> str | None:
+    """How often a process that lived through the list compiled, and what made it stop or go on."""
+    compiled = [row for row in rows if row.kind in (COMPILED, RECOMPILED)]
+    if not compiled:
+        return None
+    head = f"{one.title} compiled {times(len(compiled))} over {counted(len(rows), 'call')}"
+    last = compiled[-1]
+    after = [row.kind for row in rows if row.call > last.call]
+    stopped = bool(after) and set(after) == {REUSED}
+    if stopped and len(compiled) == 1:
+        return f"{head}: its one entry served them all."
+    opening = next((row for row in compiled if row.opened), None)
+    told = [_opened(opening)] if opening else []
+    if last.kind == RECOMPILED and last.reasons and last is not opening:
+        told.append(f"at the {ordinal(last.call)}, {last.reasons[0].plain}")
+    ended = " and then no more" if stopped else ", at every one of them" if len(compiled) == len(rows) > 1 else ""
+    return f"{head}{ended}{': ' if told else ''}{'; '.join(told)}."
+
+
+def _opened(row: LedgerRow) -> str:
+    names = listed(row.opened)
+    if row.kind == COMPILED:
+        return f"{names} {'was' if len(row.opened) == 1 else 'were'} left open from the start"
+    return f"{names} became dynamic at the {ordinal(row.call)}"
+
+
+def _jits(one: SeriesFacts, rows: Sequence[LedgerRow], axes: Sequence[str], width_name: str | None) -> str | None:
+    found = [row for row in rows if row.kind == JIT]
+    if not found:
+        return None
+    known = [row.jit_s for row in found if row.jit_s is not None]
+    took = f", {seconds(sum(known))} in all" if len(known) == len(found) else ""
+    at = axes.index(width_name) if width_name in axes else None
+    widths = {row.values[at] for row in rows} if at is not None else set()
+    each = f": once for each new {width_name}" if widths and len(found) == len(widths) else ""
+    return f"{one.title} had Triton compile {times(len(found))} over {counted(len(rows), 'call')}{took}{each}."
+
+
+def _padding(
+    series: Sequence[SeriesFacts],
+    axes: Sequence[str],
+    role: Role,
+    width_name: str | None,
+    fixed: Mapping[str, int] | None,
+) -> str | None:
+    if width_name is None:
+        return None
+    rows = padding(series, axes, role, width_name=width_name, fixed_width=(fixed or {}).get(width_name))
+    known = [row for row in rows if row.ratio is not None]
+    if not known:
+        return None
+    # Where the width stays, the shortest kernels have the largest ratios, for reasons that are not their padding.
+    by_ratio = width_name in axes
+    worst = max(known, key=lambda row: (row.ratio or 0.0) if by_ratio else row.liger_us.median if row.liger_us else 0.0)
+    if worst.is_noise or (worst.ratio or 0.0) < 1:
+        return None
+    is_padded = worst.padded is not None and worst.padded > worst.width
+    why = f": its rows of {worst.width:,} are padded to {worst.padded:,}" if is_padded else ""
+    what = f"the {role.title} takes {worst.ratio:.2f} times as long on {worst.title} as on {worst.against_title}"
+    return f"At {worst.sizes} {what}{why}."
+
+
+def _premium(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role], *, shared: bool) -> str | None:
+    rows = [row for row in premium(series, axes, roles, shared=shared) if row.ratio is not None]
+    own = [row for row in rows if row.role is not None] or rows
+    if not own:
+        return None
+    apart_rows = [row for row in own if not row.is_noise]
+    if not apart_rows:
+        return (
+            f"Leaving sizes open costs nothing beyond the noise: {own[0].role_title} at {counted(len(own), 'point')}."
+        )
+    most = max(apart_rows, key=lambda row: abs((row.ratio or 1.0) - 1))
+    change = (most.ratio or 1.0) - 1
+    what = f"the {most.role_title} takes" if most.role is not None else "all kernels take"
+    return (
+        f"With sizes left open {what} up to {percent(abs(change))} {'more' if change > 0 else 'less'} time "
+        f"({most.title} against {most.static_title}, at {most.sizes}); beyond the noise at {len(apart_rows)} of "
+        f"{counted(len(own), 'point')}."
+    )
+
+
+def _products(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:
+    """Whether the matrix products take the same time on all backends, at every size where they can be compared."""
+    products = [role.name for role in roles if role.matmul]
+    compared = []
+    for index in indices(series):
+        pairs = [(one, point) for one in series if (point := first_round(one, index)) and _has(point, products)]
+        points = [point for _, point in pairs]
+        if products and len(points) > 1 and apart(points, [one.title for one, _ in pairs]) is None:
+            sums = [sum(point.role_us[name].median for name in products) for point in points]
+            same = len({_kernels(point, products) for point in points}) == 1
+            compared.append((max(sums) / min(sums) - 1, sizes_words(axes, points[0].values), same))
+    if not compared:
+        return None
+    most, where, same = max(compared)
+    if most <= NOISE:
+        return f"The matrix products take the same time on all backends (within {NOISE:.0%}) at {counted(len(compared), 'size')}."
+    differ = sum(share > NOISE for share, _, _ in compared)
+    return (
+        f"The matrix products differ by more than {NOISE:.0%} between backends at {differ} of "
+        f"{counted(len(compared), 'size')}, most at {where} ({percent(most)}"
+        f"{', as the very same kernels: what differs is caches or clocks' if same else ''})."
+    )
+
+
+def _kernels(point: PointFacts, products: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Which kernels do these roles; without kernels the point stands for itself."""
+    found = sorted({(kernel.role, kernel.name) for kernel in point.kernels if kernel.role in products})
+    return tuple(found) or ((point.series, ""),)
+
+
+def _has(point: PointFacts, products: Iterable[str]) -> bool:
+    """Whether all of these roles were timed, and steadily."""
+    times = [point.role_us.get(name) for name in products]
+    return all(time is not None and time.median > 0 and not time.is_wide for time in times)
+
+
+def _changes(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:
+    found = kernel_changes(series, axes, [role for role in roles if role.matmul])
+    if not found:
+        return None
+    first = found[0]
+    own = [one for one in found if (one.series, one.role) == (first.series, first.role)]
+    return (
+        f"The kernel of {first.role_title} changes {times(len(own))} with the size on {first.title}, "
+        f"first between {first.before} and {first.after}."
+    )
+
+
+def _graphs(one: SeriesFacts, rows: Sequence[LedgerRow]) -> str | None:
+    recorded = sum(row.cuda_graphs or 0 for row in rows)
+    return (
+        f"{one.title} recorded {counted(recorded, 'CUDA graph')} over {counted(len(rows), 'call')}."
+        if recorded
+        else None
+    )
+
+
+def _failures(one: SeriesFacts, axes: Sequence[str]) -> str | None:
+    failed = [point for point in one.points if point.failure is not None]
+    if not failed:
+        return None
+    where = sizes_words(axes, failed[0].values)
+    return (
+        f"{one.title} failed at {len(failed)} of {counted(len(one.points), 'point')}, first at {where}: "
+        f"{(failed[0].failure or '').rstrip('.')}."
+    )
+
+
+def _doubts(series: Sequence[SeriesFacts]) -> str | None:
+    points = [point for one in series for point in one.points]
+    doubtful = [point.doubt for point in points if point.doubt is not None]
+    if not doubtful:
+        return None
+    return (
+        f"{len(doubtful)} of {counted(len(points), 'point')} {'is' if len(doubtful) == 1 else 'are'} compared with none of the "
+        f"others: {'; '.join(dict.fromkeys(doubtful))}."
+    )

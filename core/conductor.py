@@ -1,0 +1,387 @@
+"""Carries a sweep out: its plan point by point, each kept as it finishes, past points that fail, and on where it was left.
+
+Knows neither torch nor dask nor Streamlit: who measures a point is handed in as a function.
+"""
+
+from __future__ import annotations
+
+import datetime
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+from core.store import manifest as manifests
+from core.store import runfile
+from core.store.manifest import Device, Failure, Manifest
+from core.store.point import Point
+from core.store.runfile import RunFileError
+from core.store.sweeps import SweepEntry, SweepError, Sweeps, conducting
+from core.sweep import Sweep, Task, axis_sizes, plan, workload_at
+from core.sweep_order import PointOrder, encode, point_id, point_order
+from core.workload import backend_of
+
+#: A point that took its process along is tried once more, for the cause may have been another's.
+ATTEMPTS = 2
+#: So many dead processes one after the other are no accident.
+CRASHES_MAX = 3
+POINT_TIMEOUT_S = 1800.0
+POLL_S = 0.05
+TARGET = "core.bench.series_host:point"
+#: Kinds of failures that end a process: a new one must not repeat such a call, or it would end as well.
+DEADLY = ("crashed", "timed_out", "cuda_error")
+RUNNING, WAITING, DONE, CANCELLED, FAILED = "running", "waiting", "done", "cancelled", "failed"
+LIVE_STATES = (RUNNING, WAITING)
+log = logging.getLogger("fusionscope")
+
+
+class PointError(Exception):
+    """Why there is no run file of a point: "crashed" or "timed_out" (this point alone), "ledger" (its series cannot go on),
+    or another kind (nothing can)."""
+
+    def __init__(self, kind: str, sentence: str, log: str = "") -> None:
+        super().__init__(sentence)
+        self.kind, self.sentence, self.log = kind, sentence, log
+
+
+class Cancelled(Exception):  # noqa: N818 it is no error
+    """Raised by a report once the sweep is cancelled."""
+
+
+class Report(Protocol):
+    """What a measuring function tells while it works; raises Cancelled where it shall stop."""
+
+    def __call__(self, text: str, done: int, total: int) -> None:
+        """Says what happens now."""
+
+    def waits(self, text: str) -> None:
+        """Says that nothing happens yet, and what is waited for."""
+
+
+Execute = Callable[[PointOrder, Report], bytes]
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a sweep stands. `state` is "running", "waiting" (for others' work), "done", "cancelled" or "failed"; `done` of
+    `total` points are there. `backend` and `point` name what is measured ("compile", "batch 16"), `text` what happens to
+    it. `seconds_left` is None while it is unknown. `problem` says in one sentence why the sweep is not whole, `log` has the
+    details; None and "" where nothing is wrong."""
+
+    sweep_id: str
+    state: str
+    done: int
+    total: int
+    backend: str = ""
+    point: str = ""
+    text: str = ""
+    seconds_left: float | None = None
+    problem: str | None = None
+    log: str = ""
+
+
+class Conductor:
+    """One sweep being carried out. `start` does it in a thread of its own, `run` in the caller's."""
+
+    def __init__(self, sweeps: Sweeps, entry: SweepEntry, execute: Execute) -> None:
+        self.entry, self._sweeps, self._execute = entry, sweeps, execute
+        self._cancelled = threading.Event()
+        self._lock = threading.Lock()
+        self._progress = Progress(entry.head.id, RUNNING, len(entry.done), entry.total)
+        self._seconds: dict[bool, list[float]] = {True: [], False: []}
+        self._left: dict[bool, int] = {True: 0, False: 0}
+        self._point_start: float | None = None
+        self._thread = threading.Thread(target=self.run, name=f"sweep-{entry.head.id}", daemon=True)
+
+    @property
+    def progress(self) -> Progress:
+        """Where it stands now."""
+        with self._lock:
+            return replace(self._progress, seconds_left=self._seconds_left())
+
+    @property
+    def live(self) -> bool:
+        """Whether it still goes on."""
+        return self.progress.state in LIVE_STATES
+
+    def start(self) -> None:
+        """Carries the sweep out in the background."""
+        self._thread.start()
+
+    def join(self, timeout_s: float | None = None) -> None:
+        """Waits for the end of what `start` began."""
+        self._thread.join(timeout_s)
+
+    def cancel(self) -> None:
+        """Stops as soon as what is being measured can be stopped; the points that are there stay."""
+        self._cancelled.set()
+
+    def run(self) -> Progress:
+        """Carries the sweep out; how it ended. Raises nothing but what comes from outside, such as KeyboardInterrupt."""
+        try:
+            with conducting(self.entry):
+                self._go_through()
+        except Cancelled:
+            self._say(state=CANCELLED, text="")
+        except PointError as error:
+            self._say(state=FAILED, text="", problem=error.sentence, log=error.log)
+        except (SweepError, RunFileError) as error:
+            self._say(state=FAILED, text="", problem=str(error))
+        except Exception as error:
+            log.exception("the sweep %s stumbled", self.entry.head.id)
+            sentence = f"Sorry, the sweep stopped on an error nobody expected ({type(error).__name__}); resume it."
+            self._say(state=FAILED, text="", problem=sentence)
+        return self.progress
+
+    def _go_through(self) -> None:
+        if self.entry.origin != "live":
+            raise SweepError("Only a sweep that was begun here can be resumed; run it anew.")
+        sweep = self.entry.head.sweep
+        known = {order_in(found): found for found in self._sweeps.manifests(self.entry)}
+        tasks = [task for task in plan(sweep) if task.order not in known]
+        for found in known.values():
+            self._seconds[_compiles(sweep, found.workload.backend)].append(found.seconds)
+        for task in tasks:
+            self._left[_compiles(sweep, task.backend)] += 1
+        self._say(done=len(known))
+        dead: dict[str, PointError] = {}
+        crashes: list[Failure] = []
+        process = ""
+        for task in tasks:
+            crashes, process = crashes if task.process == process else [], task.process
+            if process not in dead:
+                try:
+                    found = self._measured(task, known)
+                except PointError as error:
+                    if error.kind != "ledger":
+                        raise
+                    dead[process] = error
+                else:
+                    known[task.order] = found
+                    self._say(done=len(known))
+                    crashed = found.failure if found.failure is not None and found.failure.kind == "crashed" else None
+                    crashes = [*crashes, crashed] if crashed is not None else []
+                if len(crashes) >= CRASHES_MAX:
+                    raise _too_many(self._progress.backend, crashes[-1])
+            with self._lock:
+                self._left[_compiles(sweep, task.backend)] -= 1
+        first = next(iter(dead.values()), None)
+        if first is not None:
+            raise first
+        self._say(state=DONE, text="", backend="", point="")
+
+    def _measured(self, task: Task, known: dict[int, Manifest]) -> Manifest:
+        """Measures a point and keeps it, also where it failed. Raises PointError, Cancelled, SweepError, RunFileError."""
+        sweep = self.entry.head.sweep
+        workload = workload_at(sweep, task.backend, task.index)
+        self._say(state=RUNNING, backend=backend_of(workload).title, point=point_words(sweep, task.index), text="")
+        calls = {
+            order: found.point.call if found.point else None for order, found in known.items() if not _deadly(found)
+        }
+        start = time.perf_counter()
+        with self._lock:
+            self._point_start = start
+        data = self._performed(point_order(self.entry.head.id, sweep, task, calls), list(known.values()), start)
+        found = runfile.read_manifest(data)
+        _check_same(found, known.values())
+        try:
+            self._sweeps.add(self.entry.head.id, task.order, data)
+        except OSError as error:
+            sentence = f"The sweep stopped, for the disk refused a point ({error.strerror}); make room and resume it."
+            raise PointError("disk", sentence) from error
+        with self._lock:
+            self._point_start = None
+            self._seconds[_compiles(sweep, task.backend)].append(time.perf_counter() - start)
+        return found
+
+    def _performed(self, order: PointOrder, known: Sequence[Manifest], start: float) -> bytes:
+        report = _Reporter(self._say, self._cancelled)
+        for attempt in range(1, ATTEMPTS + 1):
+            if self._cancelled.is_set():
+                raise Cancelled
+            try:
+                return self._execute(order, report)
+            except PointError as error:
+                if error.kind == "crashed" and attempt < ATTEMPTS:
+                    self._say(text="its process died; trying once more")
+                elif error.kind in ("crashed", "timed_out"):
+                    failure = Failure(error.kind, error.sentence, error.log)
+                    return _failed_point(order, failure, known, time.perf_counter() - start)
+                else:
+                    raise
+        raise AssertionError("every attempt returns or raises")
+
+    def _say(self, **changes: Any) -> None:
+        with self._lock:
+            self._progress = replace(self._progress, **changes)
+
+    def _seconds_left(self) -> float | None:
+        """From how long points of a backend that compiles, and of one that does not, took so far."""
+        if self._progress.state not in LIVE_STATES:
+            return None
+        total = 0.0
+        for compiles, count in self._left.items():
+            seconds = self._seconds[compiles]
+            if count and not seconds:
+                return None
+            total += count * sum(seconds) / max(1, len(seconds))
+        spent = time.perf_counter() - self._point_start if self._point_start is not None else 0.0
+        return max(0.0, total - spent)
+
+
+class _Reporter:
+    """Hands on what a measuring function tells, and stops it once the sweep is cancelled."""
+
+    def __init__(self, say: Callable[..., None], cancelled: threading.Event) -> None:
+        self._say, self._cancelled = say, cancelled
+
+    def __call__(self, text: str, done: int, total: int) -> None:
+        self._tell(RUNNING, text)
+
+    def waits(self, text: str) -> None:
+        """Says that nothing happens yet, and what is waited for."""
+        self._tell(WAITING, text)
+
+    def _tell(self, state: str, text: str) -> None:
+        if self._cancelled.is_set():
+            raise Cancelled
+        self._say(state=state, text=text)
+
+
+class Jobs(Protocol):
+    """What is needed of an engine."""
+
+    def submit(self, target: str, payload: bytes, *, key: str, title: str, timeout_s: float, kind: str) -> str:
+        """Queues a job; its id."""
+
+    def job(self, job_id: str) -> Any:
+        """The job as it stands, None where it is unknown."""
+
+    def cancel(self, job_id: str) -> bool:
+        """Stops a job."""
+
+
+def execute_on(engine: Jobs) -> Execute:
+    """Has each point measured as a job of an engine's worker for sweeps."""
+
+    def execute(order: PointOrder, report: Report) -> bytes:
+        workload = workload_at(order.sweep, order.task.backend, order.task.index)
+        job_id = engine.submit(
+            TARGET,
+            encode(order),
+            key=f"sweep:{order.sweep_id}:{order.task.order}",
+            title=f"{workload.title}, point {order.task.order + 1} of a sweep",
+            timeout_s=POINT_TIMEOUT_S,
+            kind="sweep",
+        )
+        try:
+            while (job := _live(engine, job_id)) is not None:
+                if job.state == "queued":
+                    report.waits(f"{job.ahead} ahead" if job.ahead else job.text or "waiting for the worker")
+                else:
+                    report(job.text, job.done, job.total)
+                time.sleep(POLL_S)
+        except Cancelled:
+            engine.cancel(job_id)
+            # Who resumes the sweep would otherwise be given the very job that is just being stopped.
+            while _live(engine, job_id) is not None:
+                time.sleep(POLL_S)
+            raise
+        job = engine.job(job_id)
+        if job is None:
+            raise PointError("engine", "The engine has lost the point that it was measuring; resume the sweep.")
+        if job.state == "cancelled":
+            raise Cancelled
+        if job.failure is not None:
+            raise PointError(job.failure.kind, job.failure.sentence, job.failure.log)
+        result: bytes = job.result
+        return result
+
+    return execute
+
+
+def _live(engine: Jobs, job_id: str) -> Any:
+    job = engine.job(job_id)
+    return job if job is not None and job.state in ("queued", "running") else None
+
+
+def order_in(found: Manifest) -> int:
+    """The place in the plan of a point's manifest."""
+    assert found.point is not None, "a point of a sweep"
+    return found.point.order
+
+
+def point_words(sweep: Sweep, index: int) -> str:
+    """The sizes at a position of the list, as people say them: "batch 16, seq 512"."""
+    sizes = zip(axis_sizes(sweep), sweep.points[index], strict=True)
+    return ", ".join(f"{size.title.lower()} {value:,}" for size, value in sizes)
+
+
+def _compiles(sweep: Sweep, backend: str) -> bool:
+    return backend_of(workload_at(sweep, backend, 0)).compiles
+
+
+def _deadly(found: Manifest) -> bool:
+    return found.failure is not None and found.failure.kind in DEADLY
+
+
+def _too_many(backend: str, last: Failure) -> PointError:
+    told = f"{backend}: {CRASHES_MAX} points one after the other took their process along, so the sweep stopped."
+    return PointError("crashed", f"{told} {last.sentence}", last.log)
+
+
+def _failed_point(order: PointOrder, failure: Failure, known: Sequence[Manifest], seconds: float) -> bytes:
+    """The run file of a point that left nothing behind, on the device of the sweep's other points."""
+    task, sweep = order.task, order.sweep
+    like = next((found for found in reversed(known) if found.device.kind != "unknown"), None)
+    workload = workload_at(sweep, task.backend, task.index)
+    protocol = manifests.protocol_for(workload, light=True)
+    return runfile.pack(
+        Manifest(
+            id=point_id(order.sweep_id, task.order),
+            workload=workload,
+            protocol=protocol,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            status="failed",
+            device=like.device if like else Device("unknown", "unknown"),
+            versions=like.versions if like else {},
+            seconds=round(seconds, 3),
+            failure=failure,
+            point=Point(
+                sweep=order.sweep_id,
+                order=task.order,
+                process=task.process,
+                index=task.index,
+                round=task.round,
+                values=sweep.points[task.index],
+                dims=(),
+                call=None,
+                kernels=(),
+                kernel_time_us=None,
+                role_us={},
+            ),
+        ),
+        None,
+        {},
+    )
+
+
+def _check_same(found: Manifest, known: Iterable[Manifest]) -> None:
+    """A sweep is of one device and one PyTorch. Raises PointError where a resumed one would go on with another."""
+    for other in known:
+        if "unknown" in (found.device.kind, other.device.kind):
+            continue
+        if found.device.name != other.device.name:
+            raise PointError(
+                "device",
+                f"This sweep was begun on {other.device.name}, and this is {found.device.name}; start a new sweep here.",
+            )
+        if found.versions.get("torch") != other.versions.get("torch"):
+            raise PointError(
+                "device",
+                f"This sweep was begun with torch {other.versions.get('torch')}, and this is torch "
+                f"{found.versions.get('torch')}; start a new sweep.",
+            )
+        return

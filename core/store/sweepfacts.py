@@ -1,0 +1,76 @@
+"""From the manifests of a sweep's points to what the analysis reads: a series a backend."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.numerics import Difference, mismatch
+from core.analysis.stack import Setting
+from core.store.head import head_of
+from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, throttle_words
+from core.store.sweeps import SweepEntry
+from core.sweep import Sweep, workload_at
+from core.workload import backend_of
+
+
+def facts(entry: SweepEntry, manifests: Sequence[Manifest]) -> tuple[SeriesFacts, ...]:
+    """The sweep's points as the analysis reads them, a series a backend, in the sweep's order."""
+    sweep = entry.head.sweep
+    found: dict[str, list[PointFacts]] = {name: [] for name in sweep.backends}
+    for manifest in manifests:
+        found[manifest.workload.backend].append(_point_facts(sweep, manifest))
+    series = []
+    for name, points in found.items():
+        backend = backend_of(workload_at(sweep, name, 0))
+        ordered = tuple(sorted(points, key=lambda one: (one.index, one.round)))
+        series.append(SeriesFacts(name, backend.title, backend.compiles, backend.fuses, backend.dynamic, ordered))
+    return tuple(series)
+
+
+def _point_facts(sweep: Sweep, manifest: Manifest) -> PointFacts:
+    point, head = manifest.point, head_of(manifest)
+    assert point is not None, "a point of a sweep"
+    setting = _setting(manifest)
+    return PointFacts(
+        run_id=manifest.id,
+        series=manifest.workload.backend,
+        index=point.index,
+        round=point.round,
+        order=point.order,
+        values=point.values,
+        count=sweep.counts[point.index] if sweep.counts else 1,
+        on_gpu=setting.on_gpu,
+        device=setting.device,
+        call=point.call,
+        kernels=point.kernels,
+        kernel_time_us=point.kernel_time_us,
+        role_us=point.role_us,
+        step_us=head.step_us,
+        step_how=head.step_how,
+        peak_memory_bytes=manifest.peak_memory_bytes,
+        clocks_mhz=setting.clocks_mhz,
+        doubt=setting.doubt,
+        worst_error=head.error,
+        failure=head.failure,
+        failure_kind=manifest.failure.kind if manifest.failure else None,
+        dims=point.dims,
+    )
+
+
+def _setting(manifest: Manifest) -> Setting:
+    """What the point's times stand on; its doubt is that of a run in a stack."""
+    reasons = 0
+    for sample in manifest.window_clocks:
+        reasons |= (sample.throttle_reasons or 0) & THROTTLE_MASK
+    differences = [Difference(error.of, error.relative, error.finite) for error in manifest.errors]
+    return Setting(
+        device=manifest.device.name,
+        versions=", ".join(f"{name} {version}" for name, version in manifest.versions.items()),
+        on_gpu=manifest.device.kind == "gpu",
+        clocks_mhz=tuple(sample.sm_mhz for sample in manifest.window_clocks if sample.sm_mhz is not None),
+        held_down=f"held down by {', '.join(throttle_words(reasons))}" if manifest.throttled else None,
+        is_settled=manifest.status != "unsettled",
+        is_right=mismatch(differences, manifest.workload.dtype) is None,
+        is_of_protocol=manifest.protocol.version == PROTOCOL,
+    )

@@ -1,0 +1,279 @@
+"""What the Shapes page shows: which sweep answers a pick, how a link is followed, and what stands at the top."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from core.glossary import explain
+from core.store.sweeps import SweepEntry
+from core.sweep import CACHES, KINDS, MODES, Sweep, axis_sizes, counted, make_sweep
+from core.ui import session, shapes_link, shapes_pickers, words
+from core.ui.shapes_data import Shown, axis_words, device_of
+from core.workload import PASSES, WorkloadError, flag_words, layer_of
+
+PAGE = "pages/2_Shapes.py"
+_WANTED = "shapes:wanted"
+_SHOWN = "shapes:shown"
+_NOTICE = "shapes:notice"
+_NOTICED = "shapes:noticed"
+_VALUES_SHOWN = 14
+_NEAREST_MAX = 4
+_WAYS_IN_MAX = 6
+
+
+@dataclass(frozen=True)
+class Found:
+    """The sweep that was picked (None where the pick is none, with the reason), and the one on screen, which is `stale` where
+    it is not the one picked: nobody carried that out yet."""
+
+    picked: Sweep | None
+    problem: str | None
+    entry: SweepEntry | None
+    stale: bool
+
+
+def follow_link() -> None:
+    """Sets the pickers from the link; what is wrong with it is kept for `notice`."""
+    given = shapes_link.read() or shapes_link.last()
+    fields = {name: value for name, value in given.items() if name not in (shapes_link.ID, *shapes_link.LOOKS)}
+    told, entry = None, None
+    if wanted := given.get(shapes_link.ID, ""):
+        entry = session.sweeps().get(wanted)
+        if entry is None:
+            told = f"The sweep {wanted[:80]} is not on this machine; " + (
+                "the sizes that the link names are shown." if fields else "one that is here is shown."
+            )
+        elif fields and not _is_of(entry.head.sweep, fields):
+            told = f"The sweep {wanted[:80]} is of other sizes than the link names; what the link names is shown."
+            entry = None
+    if entry is None and not fields.keys() - {"kind", "layer"}:
+        entry = _first([one for one in session.sweeps().entries() if _is_of_kind(one.head.sweep, fields)])
+    if entry is not None:
+        take(entry)
+    else:
+        told = shapes_pickers.load(fields) or told
+    st.session_state[_NOTICE] = told
+    st.session_state.pop(_NOTICED, None)
+
+
+def take(entry: SweepEntry) -> None:
+    """Sets the pickers to a sweep that is here, and shows that one of several of equal sizes."""
+    shapes_pickers.load_sweep(entry.head.sweep)
+    st.session_state[_WANTED] = entry.head.id
+
+
+def want(sweep_id: str) -> None:
+    """Remembers which of several sweeps of equal sizes this visit wants to see."""
+    st.session_state[_WANTED] = sweep_id
+
+
+def notice(fields: Mapping[str, str]) -> str | None:
+    """What was wrong with the link that was last followed, for as long as the pickers stand as it left them."""
+    told: str | None = st.session_state.get(_NOTICE)
+    if told is not None and st.session_state.setdefault(_NOTICED, dict(fields)) != fields:
+        st.session_state[_NOTICE] = None
+        return None
+    return told
+
+
+def settle() -> None:
+    """Before the pickers are drawn: takes a sweep that was just picked from those at hand, or, where another kind was just
+    picked, one of that kind."""
+    taken = shapes_pickers.wanted_at_hand()
+    entry = session.sweeps().get(taken) if taken else None
+    if entry is None and shapes_pickers.kind_was_taken():
+        now = shapes_pickers.fields_now()
+        entry = _first([one for one in session.sweeps().entries() if one.head.sweep.kind == now["kind"]], now["layer"])
+    if entry is not None:
+        take(entry)
+
+
+def at_hand() -> dict[str, str]:
+    """The titles of the sweeps of the picked kind, by id, newest first."""
+    kind = shapes_pickers.fields_now()["kind"]
+    own = [entry for entry in session.sweeps().entries() if entry.head.sweep.kind == kind]
+    return {entry.head.id: _listed(entry) for entry in own}
+
+
+def found_for(fields: Mapping[str, str]) -> Found:
+    """The sweep that the fields name and the best one at hand of it. Where there is none, what was on screen before, of the
+    same layer, stays."""
+    store = session.sweeps()
+    picked, problem = None, None
+    try:
+        picked = shapes_pickers.picked(fields)
+    except WorkloadError as error:
+        problem = str(error)
+    if picked is not None:
+        own = store.of(picked)
+        wanted = next((one for one in own if one.head.id == st.session_state.get(_WANTED)), None)
+        entry = wanted or next(iter(own), None)
+        if entry is not None:
+            st.session_state[_SHOWN] = entry.head.id
+            return Found(picked, None, entry, stale=False)
+    before = store.get(st.session_state.get(_SHOWN, ""))
+    if before is not None and before.head.sweep.base.layer != fields["layer"]:
+        before = None
+    return Found(picked, problem, before, stale=True)
+
+
+def title(found: Shown) -> None:
+    """Which sweep is on screen, and where its numbers come from."""
+    sweep, entry = found.sweep, found.entry
+    layer = layer_of(sweep.base)
+    what = {
+        "sweep": f"{axis_words(sweep)} changes",
+        "map": f"who wins over {axis_words(sweep)}",
+        "traffic": "your traffic",
+    }
+    st.header(f"{layer.title}: {what[sweep.kind]}", anchor=False, help=f"{explain('sweep')} {layer.description}")
+    st.markdown(_fields(sweep))
+    with st.container(horizontal=True, vertical_alignment="center", key="origin"):
+        for place in dict.fromkeys(words.place(one.device, entry.origin) for one in found.manifests):
+            st.badge(
+                words.badge(place),
+                icon={"recorded": ":material/save:", "live": ":material/sensors:"}.get(
+                    entry.origin, ":material/upload:"
+                ),
+                color="green" if entry.origin == "live" else "blue",
+                help=words.origin_help(entry.origin),
+            )
+        st.badge(
+            words.badge(_mode(sweep)), color="gray",
+            help=explain("win map") if sweep.kind == "map" else explain(sweep.mode),
+        )  # fmt: skip
+        if not entry.complete:
+            st.badge(
+                f"{len(entry.done):,} of {counted(entry.total, 'run')}", color="orange",
+                help="This sweep is unfinished: what is below stands on the points that are there.",
+            )  # fmt: skip
+        if found.manifests:
+            st.caption(words.plain(words.origin(found.manifests[0])) + " (its first point)")
+
+
+def not_run_yet(found: Found) -> None:
+    """Says that nobody carried the pick out yet, and names the nearest sweeps at hand."""
+    if found.picked is not None:
+        left = " Below is still the sweep that was picked before." if found.entry is not None else ""
+        st.warning(words.plain(f"Not run yet: {found.picked.title}.{left}"), icon=":material/pending:")
+    layer, kind = shapes_pickers.fields_now()["layer"], shapes_pickers.fields_now()["kind"]
+    entries = [one for one in session.sweeps().entries() if found.entry is None or one.head.id != found.entry.head.id]
+    near = sorted(entries, key=lambda one: (one.head.sweep.base.layer != layer, one.head.sweep.kind != kind))
+    if not near:
+        if found.entry is None:
+            st.info(
+                "There are no sweeps here yet. Pick sizes and press Run, upload a sweep below, or record one with: "
+                "python -m core record --sweep layer=geglu_mlp axis=batch values=4,8,16 backends=eager,compile"
+            )
+        return
+    st.caption("Nearest sweeps at hand:")
+    with st.container(horizontal=True):
+        for entry in near[:_NEAREST_MAX]:
+            st.page_link(
+                PAGE, label=words.plain(_listed(entry)), icon=":material/near_me:",
+                query_params=shapes_link.to_sweep(entry.head.sweep, entry.head.id),
+            )  # fmt: skip
+
+
+def ways_in() -> tuple[SweepEntry, ...]:
+    """The whole sweeps that a newcomer is offered: of each kind on each layer the newest recorded one."""
+    found: dict[tuple[str, str, tuple[str, ...]], SweepEntry] = {}
+    for entry in session.sweeps().entries():
+        sweep = entry.head.sweep
+        if entry.recorded:
+            found.setdefault((sweep.kind, sweep.base.layer, sweep.axes), entry)
+    order = list(KINDS)
+    return tuple(sorted(found.values(), key=lambda one: order.index(one.head.sweep.kind))[:_WAYS_IN_MAX])
+
+
+def _fields(sweep: Sweep) -> str:
+    """What changes, what stays the same, and how it was carried out, in a line."""
+    base = sweep.base
+    titles = {size.name: size.title.lower() for size in layer_of(base).sizes}
+    parts = []
+    if sweep.kind == "map":
+        for at, size in enumerate(axis_sizes(sweep)):
+            parts.append(f"{size.title.lower()} {_values(dict.fromkeys(point[at] for point in sweep.points))}")
+    elif sweep.kind == "sweep":
+        parts.append(f"{axis_words(sweep)} {_values([point[0] for point in sweep.points])}")
+    else:
+        parts.append(f"{counted(len(sweep.points), 'row')}, **{sum(sweep.counts):,}** calls")
+    parts += [f"{titles[name]} **{value:,}**" for name, value in base.sizes if name not in sweep.axes]
+    parts += [*flag_words(base), base.dtype, PASSES[base.passes].lower(), f"{base.steps} profiled steps a point"]
+    parts += [f"disk cache {CACHES[sweep.cache].lower()}"] if sweep.cache != "cold" else []
+    parts += ["changing sizes marked dynamic"] if sweep.mark_dynamic else []
+    parts += [f"recompile limit {sweep.recompile_limit:,}"] if sweep.recompile_limit is not None else []
+    return " · ".join(parts)
+
+
+def _values(values: Sequence[int] | dict[int, None]) -> str:
+    listed = [f"{value:,}" for value in values]
+    if len(listed) > _VALUES_SHOWN:
+        listed = [*listed[: _VALUES_SHOWN - 1], f"… {listed[-1]} ({len(listed)} in all)"]
+    return "**" + " · ".join(listed) + "**"
+
+
+def _mode(sweep: Sweep) -> str:
+    points = counted(len(sweep.points), "cell" if sweep.kind == "map" else "point")
+    if sweep.kind == "map":
+        return f"{points}, {sweep.rounds} cold compiles each"
+    return f"{points}, {MODES[sweep.mode][0].lower()}{MODES[sweep.mode][1:]}"
+
+
+def _listed(entry: SweepEntry) -> str:
+    """A sweep among others: what, on which device, when, and how much of it is there."""
+    sweep = entry.head.sweep
+    device = device_of(entry)
+    parts = [
+        _sizes_listed(sweep),
+        layer_of(sweep.base).title,
+        sweep.mode if sweep.kind == "sweep" else "",
+        sweep.base.passes if sweep.base.passes != "fwd" else "",
+        words.device(device) if device is not None else "device unknown",
+        entry.head.created[:10],
+        "" if entry.complete else f"{len(entry.done):,} of {entry.total:,} done",
+        "" if entry.origin == "live" else entry.origin,
+    ]
+    return " · ".join(part for part in parts if part)
+
+
+def _sizes_listed(sweep: Sweep) -> str:
+    """ "batch 4 … 64", "batch × intermediate, 16 cells" or "40 rows of traffic": short, and what tells sweeps apart first."""
+    if sweep.kind == "map":
+        return f"{axis_words(sweep)}, {counted(len(sweep.points), 'cell')}"
+    if sweep.kind == "traffic":
+        return f"{counted(len(sweep.points), 'row')} of traffic"
+    first, last = sweep.points[0][0], sweep.points[-1][0]
+    return f"{axis_words(sweep)} {first:,} … {last:,}" if len(sweep.points) > 1 else f"{axis_words(sweep)} {first:,}"
+
+
+def _first(entries: Sequence[SweepEntry], layer: str = shapes_pickers.FIRST_LAYER) -> SweepEntry | None:
+    """What is shown to somebody who asked for nothing: a whole sweep of the layer that changes a single size, on as many
+    backends as there are."""
+    order = list(KINDS)
+    ranked = sorted(
+        entries,
+        key=lambda one: (
+            one.head.sweep.base.layer != layer,
+            order.index(one.head.sweep.kind),
+            not one.complete,
+            -len(one.head.sweep.backends),
+        ),
+    )
+    return next(iter(ranked), None)
+
+
+def _is_of_kind(sweep: Sweep, fields: Mapping[str, str]) -> bool:
+    """Whether a sweep is of the kind and layer that are named, if they are."""
+    kind, layer = fields.get("kind", "sweep"), fields.get("layer", sweep.base.layer)
+    return (sweep.kind, sweep.base.layer) == (kind, layer)
+
+
+def _is_of(sweep: Sweep, fields: Mapping[str, str]) -> bool:
+    try:
+        return make_sweep(fields) == sweep
+    except WorkloadError:
+        return False

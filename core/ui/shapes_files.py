@@ -1,0 +1,110 @@
+"""What is done with whole sweeps on the Shapes page: one zip out, one zip in, and the deletion of one's own."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.glossary import explain
+from core.store.runfile import RunFileError
+from core.store.sweeps import SweepEntry, SweepError
+from core.sweep import counted
+from core.ui import chrome, session, shapes, shapes_link, words
+
+_SAID = "shapes:said"
+_TAKEN_IN = "shapes:taken in"
+_UPLOAD_MB_MAX = 400
+
+
+def say_what_happened() -> None:
+    """What the last action came to; said once, where it moves nothing."""
+    for sentence, went_well in st.session_state.pop(_SAID, ()):
+        st.toast(words.plain(sentence), icon=":material/check:" if went_well else ":material/warning:")
+
+
+def actions(entry: SweepEntry) -> None:
+    """Download and delete, in a row."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.download_button(
+            "Sweep (zip)", data=lambda: session.sweeps().export(entry), file_name=f"{entry.head.id}.sweep.zip",
+            mime="application/zip", icon=":material/download:", on_click="ignore", key="shapes:export", type="tertiary",
+            help="The sweep in one file: what was swept, and the run file of every point, each with its trace. It can be "
+            "uploaded below, on any FusionScope.",
+        )  # fmt: skip
+        if st.button("Delete", key="shapes:delete", icon=":material/delete:", type="tertiary",
+                     disabled=entry.origin == "recorded", help="Asks first. Shipped recordings stay."):  # fmt: skip
+            _confirm(entry)
+
+
+@st.dialog("Delete this sweep")
+def _confirm(entry: SweepEntry) -> None:
+    with chrome.guarded():
+        st.markdown(
+            f"**{words.plain(entry.head.sweep.title)}** with {counted(len(entry.done), 'run')} will be deleted from this "
+            "machine. There is no way back, but for a copy downloaded before."
+        )
+        with st.container(horizontal=True):
+            if st.button("Delete the sweep", type="primary", key="shapes:really"):
+                _delete(entry)
+                st.rerun()
+            if st.button("Cancel", key="shapes:not-really"):
+                st.rerun()
+
+
+def _delete(entry: SweepEntry) -> None:
+    session.cancel_sweep(entry.head.id)
+    try:
+        session.sweeps().delete(entry.head.id)
+    except SweepError as error:
+        _say(str(error), went_well=False)
+    except OSError as error:
+        _say(f"The disk refused it ({error.strerror}); try again.", went_well=False)
+    else:
+        _say("The sweep was deleted.")
+
+
+def upload() -> None:
+    """Takes a sweep's zip in, once, and says what became of it."""
+    with st.expander("Upload a sweep", icon=":material/upload:"):
+        files = st.file_uploader(
+            "Sweep files", type=["zip"], accept_multiple_files=True, key="shapes:upload", max_upload_size=_UPLOAD_MB_MAX,
+            help=f"The .sweep.zip files that this page and the command line give out. {explain('uploaded')}",
+        )  # fmt: skip
+        done: dict[str, tuple[str, SweepEntry | None]] = st.session_state.setdefault(_TAKEN_IN, {})
+        for file in files:
+            if file.file_id not in done:
+                done[file.file_id] = _take_in(file.getvalue())
+            sentence, entry = done[file.file_id]
+            (st.success if entry else st.warning)(f"{words.code(file.name)}: {words.plain(sentence)}")
+            if entry is not None:
+                st.page_link(
+                    shapes.PAGE, label="Show it", icon=":material/open_in_new:",
+                    query_params=shapes_link.to_sweep(entry.head.sweep, entry.head.id),
+                )  # fmt: skip
+
+
+def _take_in(data: bytes) -> tuple[str, SweepEntry | None]:
+    try:
+        entry = session.sweeps().upload(data)
+    except RunFileError as error:
+        return f"Not taken in. {error}", None
+    except OSError as error:
+        return f"Not taken in: the disk refused it ({error.strerror}); make room, then upload it again.", None
+    return f"Here: {entry.head.sweep.title}.", entry
+
+
+def problems() -> None:
+    """The files that could not be read as sweeps or their points, each with the reason."""
+    found = session.sweeps().problems()
+    if found:
+        with st.expander(f"Files that could not be read ({len(found)})", icon=":material/warning:"):
+            st.caption("They are left where they are. Record them again, update FusionScope, or delete them by hand.")
+            st.markdown(
+                "\n".join(
+                    f"- {words.code(path.parent.name + '/' + path.name)}: {words.plain(why)}"
+                    for path, why in found.items()
+                )
+            )
+
+
+def _say(sentence: str, *, went_well: bool = True) -> None:
+    st.session_state.setdefault(_SAID, []).append((sentence, went_well))

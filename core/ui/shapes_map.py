@@ -1,0 +1,79 @@
+"""A win map on the page: who is ahead at each pair of sizes, by which time, and the rounds of the cell that was picked."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from core.analysis.findings import map_findings
+from core.analysis.sizes import KERNEL_TIME, STEP_TIME
+from core.analysis.winmap import Cell, win_map
+from core.charts.winmap import win_map_chart
+from core.glossary import explain
+from core.ui import chrome, shapes_link, shapes_tables, words
+from core.ui.shapes_chart import draw, show_table, source
+from core.ui.shapes_data import Shown, link_to_run
+
+_BY = {"kernel": KERNEL_TIME, "step": STEP_TIME}
+_TITLES = {"kernel": "Kernel time", "step": "Step time"}
+
+
+def who_wins(found: Shown) -> None:
+    """The map, its cells as a table, and the cell that was picked."""
+    by = _by()
+    what = f"{_TITLES[by]} a step"
+    st.subheader(
+        f"Who takes less {_BY[by]}?", anchor="map",
+        help=f"{explain('win map')} {explain('noise')} {explain('kernel time')} {explain('step time')}",
+    )  # fmt: skip
+    cells = win_map(found.series, found.sweep.axes, time=_BY[by])
+    for index, sentence in enumerate(map_findings(cells, time=_BY[by]), 1):
+        st.markdown(f"**{index}.** {words.plain(sentence)}")
+    figure = win_map_chart(
+        cells, found.sweep.axes, time=_BY[by],
+        source=source(found, f"{_BY[by]}, {found.sweep.rounds} cold compiles a cell"), dark=chrome.is_dark(),
+    )  # fmt: skip
+    table, columns = shapes_tables.cells(cells, what=what)
+    clicked = draw(
+        found, figure, name=f"win-map-{by}", alt="Who is ahead at each pair of sizes", table=lambda: table, opens="cell"
+    )
+    _cell(found, cells, _cell_of(cells, clicked), what, by)
+    show_table(table, columns, name=f"cells-{by}", found=found)
+
+
+def _by() -> str:
+    key = "shapes:by"
+    wanted = shapes_link.read().get(shapes_link.BY)
+    if shapes_link.look_arrived(shapes_link.BY) or st.session_state.get(key) not in _BY:
+        st.session_state[key] = wanted if wanted in _BY else "kernel"
+    st.segmented_control(
+        "Who wins by", list(_BY), format_func=_TITLES.__getitem__, key=key, required=True,
+        help=f"{explain('kernel time')} {explain('step time')} The two can name different winners.",
+    )  # fmt: skip
+    chosen: str = st.session_state[key]
+    if wanted is not None or chosen != "kernel":
+        shapes_link.write_look(shapes_link.BY, chosen)
+    return chosen
+
+
+def _cell_of(cells: tuple[Cell, ...], run_id: str | None) -> int | None:
+    """The position of the cell that a clicked run belongs to."""
+    return next((at for at, cell in enumerate(cells) if any(run_id in side.run_ids for side in cell.sides)), None)
+
+
+def _cell(found: Shown, cells: tuple[Cell, ...], clicked: int | None, what: str, by: str) -> None:
+    seen, key = f"shapes:cell-clicked:{by}", f"shapes:cell:{by}:{found.entry.head.id}"
+    if clicked is not None and st.session_state.get(seen) != clicked:
+        st.session_state[key] = clicked
+    st.session_state[seen] = clicked
+    at: int = st.selectbox(
+        "Cell", list(range(len(cells))), format_func=lambda index: cells[index].sizes, key=key, width=420,
+        help="The cell whose rounds follow; a click into the map picks it too.",
+    )  # fmt: skip
+    cell = cells[at]
+    st.markdown(f"**{words.plain(cell.sizes)}**: {words.plain(cell.words)}.")
+    table, columns = shapes_tables.sides(cell, what=what)
+    show_table(table, columns, name=f"cell-{by}", found=found)
+    with st.container(horizontal=True):
+        for side in cell.sides:
+            if side.run_ids and side.run_ids[0] in found.by_run:
+                link_to_run(found, side.run_ids[0])

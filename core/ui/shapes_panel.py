@@ -1,0 +1,194 @@
+"""The Shapes page's run panel: what a sweep would cost here, its buttons, its progress, and what became of it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import Any
+
+import streamlit as st
+
+from core.estimate import check_fits, estimate
+from core.glossary import explain
+from core.store.manifest import Machine
+from core.store.sweeps import SweepEntry
+from core.sweep import Sweep, backend_titles, counted, plan, workload_at
+from core.ui import session, shapes, shapes_pickers, words
+from core.ui.shapes import Found
+from core.workload import WorkloadError, backend_of
+
+_PROBLEM = "shapes:problem"
+_REFRESHED = "shapes:refreshed"
+_POLL_S = 0.5
+#: How often the charts follow a sweep that is being measured.
+_REFRESH_S = 4.0
+_ASK_ABOVE_S = 60.0
+_LIVE = ("running", "waiting")
+#: For the prediction: what any point takes, the calls beside the profiled ones, and what a process takes to start.
+_POINT_S = 0.4
+_CALLS = 40
+_PROCESS_S = 8.0
+
+
+@dataclass(frozen=True)
+class Likely:
+    """What a sweep would take, computed: seconds in all, seconds of it compiling, the largest memory of a point in bytes,
+    how many of its points do not fit, and why the first of them does not."""
+
+    seconds: float
+    compile_s: float
+    memory_bytes: int
+    unfit: int
+    unfit_why: str | None
+
+
+def show(found: Found) -> None:
+    """The panel for the picked sweep, and the progress of whatever of it runs."""
+    own = found.entry if found.entry is not None and not found.stale else None
+    progress = session.sweep_progress(own.head.id) if own is not None else None
+    if own is not None and progress is not None and progress.state in _LIVE:
+        _progress(own.head.id)
+        return
+    if st.session_state.get(_PROBLEM):
+        st.error(words.plain(st.session_state[_PROBLEM]), icon=":material/error:")
+    if progress is not None:
+        _ended(progress)
+    if found.picked is None:
+        return
+    unfinished = own is None or (not own.complete and own.origin == "live")
+    if session.engine() is None:
+        if unfinished:
+            st.caption(words.plain(session.machine_problem() or "Live runs are not possible here."))
+        return
+    machine = session.machine()
+    if machine is None:
+        session.wait_for_machine("Live runs: the worker is starting (it imports torch and looks at this machine) ...")
+    elif unfinished:
+        _offer(found.picked, machine, own if own is not None and own.origin == "live" else None)
+    else:
+        with st.expander(f"Run this sweep on {machine.short}", icon=":material/play_arrow:"):
+            _offer(found.picked, machine, None)
+
+
+def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> None:
+    """The button, with what the sweep would take; a sentence where a backend cannot run here."""
+    gaps = {name: machine.gaps[name] for name in sweep.backends if name in machine.gaps}
+    if gaps:
+        for sentence in dict.fromkeys(gaps.values()):
+            st.caption(sentence)
+        titles = dict(zip(sweep.backends, backend_titles(sweep), strict=True))
+        if len(gaps) < len(sweep.backends):
+            st.button(
+                f"Leave out {', '.join(titles[name] for name in gaps)}", key="shapes:leave-out",
+                icon=":material/remove_circle:", on_click=shapes_pickers.leave_out, args=(tuple(gaps),),
+            )  # fmt: skip
+        return
+    done = unfinished.done if unfinished is not None else frozenset()
+    likely = _likely(sweep.key, machine.device.name, done, sweep, machine)
+    if likely.unfit_why is not None:
+        st.caption(
+            words.plain(f"{counted(likely.unfit, 'run')} of the sweep will fail and be named: {likely.unfit_why}")
+        )
+    with st.container(horizontal=True, vertical_alignment="center"):
+        sure = True
+        if machine.device.kind == "cpu" and likely.seconds > _ASK_ABOVE_S:
+            sure = st.checkbox(
+                f"Yes, use {_duration(likely.seconds)} of this CPU", key="shapes:sure", help="What the prediction says."
+            )
+        missing = len(plan(sweep)) - len(done)
+        st.button(
+            f"Resume: {missing:,} of {counted(len(plan(sweep)), 'run')} are missing"
+            if unfinished is not None
+            else f"Run {counted(missing, 'run')} on {machine.short}",
+            type="primary", icon=":material/play_arrow:", disabled=not sure, key="shapes:start", on_click=_start,
+            args=(sweep, unfinished.head.id if unfinished is not None else None),
+            help=f"{words.plain(machine.device.name)}. Each run is kept as it finishes. {explain('shared')} "
+            "A process that has to be started anew repeats its finished calls, unmeasured.",
+        )  # fmt: skip
+        compiling = f", up to {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
+        st.caption(
+            f"{words.plain(words.device(machine.device))}, predicted: about {_duration(likely.seconds)}{compiling}; at most "
+            f"{words.memory(likely.memory_bytes)}. Computed, and rough: from FLOPs, bytes and one cold compile a compiling "
+            "call.",
+            help=explain("prediction"),
+        )
+
+
+@st.cache_data(max_entries=64, show_spinner=False)
+def _likely(key: str, device: str, done: frozenset[int], _sweep: Sweep, _machine: Machine) -> Likely:
+    missing = [task for task in plan(_sweep) if task.order not in done]
+    seconds, compile_s, memory, unfit, why = _PROCESS_S * len({task.process for task in missing}), 0.0, 0, 0, None
+    # Against all of the device's memory: how much is free changes, and the worker looks again.
+    whole = replace(_machine.rates, free_memory_bytes=_machine.device.memory_bytes)
+    for task in missing:
+        workload = workload_at(_sweep, task.backend, task.index)
+        one = estimate(workload, _machine.rates, cold_compiles=1 if backend_of(workload).compiles else 0)
+        working_s = (_CALLS + workload.steps) * (one.work_us or 0.0) / 1e6
+        seconds += _POINT_S + working_s + (one.compile_s or 0.0)
+        compile_s += one.compile_s or 0.0
+        memory = max(memory, one.memory_bytes)
+        try:
+            check_fits(workload, whole, f"{_machine.short} in all")
+        except WorkloadError as problem:
+            unfit, why = unfit + 1, why or str(problem)
+    return Likely(seconds, compile_s, memory, unfit, why)
+
+
+def _start(sweep: Sweep, unfinished: str | None) -> None:
+    try:
+        sweep_id = session.resume_sweep(unfinished) if unfinished is not None else session.start_sweep(sweep)
+    except OSError as error:
+        folder = error.filename or session.store().home
+        st.session_state[_PROBLEM] = f"The sweep could not be kept: {folder} cannot be written ({error.strerror})."
+        return
+    st.session_state.pop(_PROBLEM, None)
+    st.session_state[_REFRESHED] = (0, time.monotonic())
+    shapes.want(sweep_id)
+
+
+@st.fragment(run_every=_POLL_S)
+def _progress(sweep_id: str) -> None:
+    progress = session.sweep_progress(sweep_id)
+    if progress is None or progress.state not in _LIVE:
+        st.rerun(scope="app")
+    # The charts follow, but not with every point: the visitor is reading them.
+    done, at = st.session_state.get(_REFRESHED, (progress.done, time.monotonic()))
+    if progress.done != done and time.monotonic() - at > _REFRESH_S:
+        st.session_state[_REFRESHED] = (progress.done, time.monotonic())
+        st.rerun(scope="app")
+    st.session_state.setdefault(_REFRESHED, (done, at))
+    with st.container(border=True):
+        share = progress.done / progress.total if progress.total else 0.0
+        st.progress(min(share, 1.0), text=words.plain(_told(progress)))
+        st.button("Cancel", key="shapes:cancel", icon=":material/close:", on_click=session.cancel_sweep, args=(sweep_id,),
+                  help="What is measured stays, and the sweep can be resumed.")  # fmt: skip
+
+
+def _told(progress: Any) -> str:
+    left = f" · about {_duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+    at = ", ".join(part for part in (progress.backend, progress.point) if part)
+    doing = f": {progress.text}" if progress.text else ""
+    return f"{progress.done:,} of {counted(progress.total, 'run')}{left} · {at or progress.state}{doing}"
+
+
+def _ended(progress: Any) -> None:
+    """How the sweep ended, where it did not go through."""
+    if progress.state == "cancelled":
+        st.info(f"Cancelled after {progress.done:,} of {counted(progress.total, 'run')}; what is measured is kept.")
+    elif progress.problem:
+        st.error(words.plain(progress.problem), icon=":material/error:")
+        if progress.log.strip():
+            with st.expander("Log"):
+                st.code(progress.log[-6000:], language="text")
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 1:
+        return "under 1 s"
+    return (
+        f"{seconds:.0f} s"
+        if seconds < 90
+        else f"{seconds / 60:.0f} min"
+        if seconds < 5400
+        else f"{seconds / 3600:.1f} h"
+    )

@@ -1,0 +1,355 @@
+"""The numbers behind the charts of the Shapes page as tables: a row a measured thing, with its run, range and n."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+import streamlit as st
+
+from core.analysis.breakeven import PayBack
+from core.analysis.padding import Padding
+from core.analysis.premium import Premium
+from core.analysis.recompiles import LedgerRow
+from core.analysis.sizes import KernelChange, Memory, SizeTime
+from core.analysis.spread import Spread
+from core.analysis.traffic import Bill
+from core.analysis.winmap import Cell
+from core.glossary import explain
+
+Table = tuple[pd.DataFrame, dict[str, Any]]
+_TIME = "%.4g"
+
+
+def times(rows: Sequence[SizeTime], *, what: str, how: str) -> Table:
+    """Times of points, in µs; `what` names the time, `how` says how it was taken."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": row.title,
+                "sizes": row.sizes,
+                "role": row.role or "all",
+                **_spread(row.time_us),
+                "ran": "eager" if row.is_eager else None,
+                "doubt": row.doubt,
+                "kernels": " + ".join(row.kernels) or None,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+    if set(table["role"]) == {"all"}:
+        table = table.drop(columns="role")
+    text = st.column_config.TextColumn
+    columns = {
+        **_who(),
+        "role": text("Role", help=explain("role")),
+        **_times(what, how),
+        "ran": text("Ran", help=f"eager: a compiling backend that ran no compiled code. {explain('recompile limit')}"),
+        "doubt": text("In doubt", help="Why this time must not be set beside others; empty where it may be."),
+        "kernels": text("Kernels", help=explain("kernel"), width="large"),
+    }
+    return _without_empty(table, ("ran", "doubt", "kernels")), columns
+
+
+def memory(rows: Sequence[Memory]) -> Table:
+    """Peak memory of points."""
+    table = pd.DataFrame(
+        [{"backend": row.title, "sizes": row.sizes, "peak_mb": row.peak_bytes / 1e6, "run": row.run_id} for row in rows]
+    )
+    peak = st.column_config.NumberColumn("Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} n 1.")
+    return table, {**_who(), "peak_mb": peak}
+
+
+def pay_back(rows: Sequence[PayBack]) -> Table:
+    """After how many calls each size has paid for its compile."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": row.title,
+                "sizes": row.sizes,
+                "count": row.count,
+                "calls": row.calls,
+                "lost_s": row.lost_s,
+                "won_us": row.won_us,
+                "won_low_us": row.won_low_us,
+                "won_high_us": row.won_high_us,
+                "words": row.words,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    won = "Median unprofiled step of the other less this one's; negative: it loses."
+    columns = {
+        **_who(),
+        "count": number("Count", help=explain("traffic")),
+        "calls": number("Calls until even", format="%,d", help=f"{explain('break-even')} Empty where there is none."),
+        "lost_s": number(
+            "Lost to compiling, s", format="%.3g",
+            help="First call beyond a step, where it compiled; beyond what the other lost. n 1.",
+        ),
+        "won_us": number("Won a call, µs", format=_TIME, help=won),
+        "won_low_us": number("At least, µs", format=_TIME, help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "won_high_us": number("At most, µs", format=_TIME, help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "words": text("In words", help=explain("break-even"), width="large"),
+    }  # fmt: skip
+    return table if (table["count"] != 1).any() else table.drop(columns="count"), columns
+
+
+def premium(rows: Sequence[Premium]) -> Table:
+    """Times of kernels with sizes left open, beside those compiled for one size."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": row.title,
+                "static": row.static_title,
+                "sizes": row.sizes,
+                "role": row.role_title,
+                "dynamic_us": row.dynamic_us.median if row.dynamic_us else None,
+                "static_us": row.static_us.median if row.static_us else None,
+                "n": row.dynamic_us.n if row.dynamic_us else None,
+                "ratio": row.ratio,
+                "words": row.words,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    how = "Median, profiled."
+    columns = {
+        **_who(),
+        "static": text("Beside", help="The backend that compiled each size for itself."),
+        "role": text("Role", help=explain("role")),
+        "dynamic_us": number("Size left open, µs", format=_TIME, help=f"{explain('dynamic shapes')} {how}"),
+        "static_us": number("This size alone, µs", format=_TIME, help=f"{explain('specialisation premium')} {how}"),
+        "n": number("n", help=explain("n")),
+        "ratio": number("Ratio", format="%.3f", help="Open over static: above 1 the open one is slower."),
+        "words": text("In words", help=explain("noise"), width="large"),
+    }
+    return table, columns
+
+
+def padding(rows: Sequence[Padding]) -> Table:
+    """What padded rows cost Liger's kernels."""
+    table = pd.DataFrame(
+        [
+            {
+                "sizes": row.sizes,
+                "width": row.width,
+                "padded": row.padded,
+                "read": "read off the kernel" if row.is_read else "computed",
+                "idle": row.idle,
+                "liger_us": row.liger_us.median if row.liger_us else None,
+                "n": row.liger_us.n if row.liger_us else None,
+                "against": row.against_title,
+                "against_us": row.against_us.median if row.against_us else None,
+                "ratio": row.ratio,
+                "words": row.words,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    columns = {
+        "sizes": text("Size", help="What changes; the rest stands above."),
+        "width": number("Width", help="Elements of one row."),
+        "padded": number("Padded to", help=explain("padding")),
+        "read": text("Taken from", help="The kernel's own BLOCK_SIZE where its JIT compile was seen, else computed."),
+        "idle": number("Idle lanes", format="percent", help=explain("padding")),
+        "liger_us": number("Liger, µs", format=_TIME, help=f"{explain('liger')} Median, profiled."),
+        "n": number("n", help=explain("n")),
+        "against": text("Against", help="The backend whose generated kernel does the same."),
+        "against_us": number("Generated, µs", format=_TIME, help=f"{explain('inductor')} Median, profiled."),
+        "ratio": number("Ratio", format="%.2f", help="Liger over the generated kernel."),
+        "words": text("In words", help=explain("noise"), width="large"),
+    }
+    return table, columns
+
+
+def changes(rows: Sequence[KernelChange]) -> Table:
+    """Where a role runs as other kernels from one size to the next."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": row.title,
+                "role": row.role_title,
+                "before": row.before,
+                "after": row.after,
+                "kernels_before": " + ".join(row.kernels_before),
+                "kernels_after": " + ".join(row.kernels_after),
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+    text = st.column_config.TextColumn
+    columns = {
+        "backend": text("Backend", help=explain("backend")),
+        "role": text("Role", help=explain("role")),
+        "before": text("From", help="The smaller size."),
+        "after": text("To", help="The next size of the list, by size."),
+        "kernels_before": text("Ran before", help=f"{explain('kernel')} {explain('gemm')}", width="large"),
+        "kernels_after": text("Runs then", help=f"{explain('kernel')} {explain('gemm')}", width="large"),
+    }
+    return table, columns
+
+
+def cells(rows: Sequence[Cell], *, what: str) -> Table:
+    """The cells of a win map, with every backend's median over its rounds."""
+    table = pd.DataFrame(
+        [
+            {
+                "sizes": row.sizes,
+                "winner": row.winner_title or {"alike": "no difference"}.get(row.verdict, row.verdict),
+                "margin": row.margin,
+                **{f"{side.series}_us": side.median_us for side in row.sides},
+                "words": row.words,
+                "run": next((run for side in row.sides for run in side.run_ids), None),
+            }
+            for row in rows
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    sides = {side.series: side for row in rows for side in row.sides}
+    columns = {
+        "sizes": text("Cell", help="The two sizes that change."),
+        "winner": text("Ahead", help=explain("win map")),
+        "margin": number("Margin", format="percent", help=f"How much less {what} it takes than the next one."),
+        **{
+            f"{name}_us": number(
+                f"{side.title}, µs", format=_TIME, help=f"{what}: median of the medians of {max(len(side.rounds_us), 1)} rounds."
+            )
+            for name, side in sides.items()
+        },
+        "words": text("In words", help=explain("noise"), width="large"),
+    }  # fmt: skip
+    return table, columns
+
+
+def sides(cell: Cell, *, what: str) -> Table:
+    """One cell of a win map: each backend's rounds."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": side.title,
+                "median_us": side.median_us,
+                "low_us": side.low_us,
+                "high_us": side.high_us,
+                "rounds": " · ".join(f"{value:.4g}" for value in side.rounds_us) or None,
+                "n": side.samples,
+                "why": side.why,
+                "run": next(iter(side.run_ids), None),
+            }
+            for side in cell.sides
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    columns = {
+        "backend": text("Backend", help=explain("backend")),
+        "median_us": number(f"{what}, µs", format=_TIME, help="Median of the rounds' medians."),
+        "low_us": number("Smallest round, µs", format=_TIME, help=explain("spread")),
+        "high_us": number("Largest round, µs", format=_TIME, help=explain("spread")),
+        "rounds": text("Rounds, µs", help="The median of each round, in their order; each was compiled anew."),
+        "n": number("n", help=f"{explain('n')} Here: measured steps, over all rounds."),
+        "why": text("Left out because", help="Why a round does not count; empty where all do."),
+    }
+    return _without_empty(table, ("why",)), columns
+
+
+def bills(rows: Sequence[Bill], first_run: dict[str, str]) -> Table:
+    """What the traffic costs on each backend; `first_run` names a run of each."""
+    table = pd.DataFrame(
+        [
+            {
+                "backend": row.title,
+                "total_s": row.seconds.total_s if row.seconds else None,
+                "low_s": row.seconds.low_s if row.seconds else None,
+                "high_s": row.seconds.high_s if row.seconds else None,
+                "compiling_s": row.seconds.compiling_s if row.seconds else None,
+                "working_s": row.seconds.working_s if row.seconds else None,
+                "calls": row.calls,
+                "eager_calls": row.eager_calls,
+                "peak_mb": row.peak_bytes / 1e6 if row.peak_bytes is not None else None,
+                "steps": row.steps,
+                "note": "; ".join(filter(None, (row.why, row.doubt, *row.failures))) or None,
+                "run": first_run.get(row.series),
+            }
+            for row in rows
+        ]
+    )
+    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
+    how = next((row.how for row in rows), "")
+    columns = {
+        "backend": text("Backend", help=explain("backend")),
+        "total_s": number("In all, s", format="%.4g", help=how),
+        "low_s": number("At least, s", format="%.4g", help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "high_s": number("At most, s", format="%.4g", help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "compiling_s": number("Compiling, s", format="%.3g", help="First calls beyond a step, where they compiled."),
+        "working_s": number("Working, s", format="%.4g", help="The rest: calls times their median step."),
+        "calls": number("Calls", format="%,d", help=explain("traffic")),
+        "eager_calls": number(
+            "Ran eager", format="%,d", help=f"Calls that a compiling backend ran eager. {explain('recompile limit')}"
+        ),
+        "peak_mb": number("Peak memory, MB", format=_TIME, help=explain("peak memory")),
+        "steps": number("n", help=f"{explain('n')} Here: the fewest measured steps of a row."),
+        "note": text("Note", help="Why its seconds are unknown or in doubt, and rows that failed."),
+    }
+    return _without_empty(table, ("note",)), columns
+
+
+def counts(rows: Sequence[LedgerRow]) -> pd.DataFrame:
+    """How many compiles there were by each call: what the chart of recompiles draws."""
+    return pd.DataFrame(
+        [
+            {
+                "backend": row.series,
+                "call": row.call,
+                "sizes": row.sizes,
+                "outcome": row.outcome,
+                "compiles_so_far": row.compiles,
+                "jits_so_far": row.jits_so_far,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
+    )
+
+
+def _who() -> dict[str, Any]:
+    text = st.column_config.TextColumn
+    return {
+        "backend": text("Backend", help=explain("backend"), width=165),
+        "sizes": text("Size", help="What changes; the rest stands above.", width=130),
+    }
+
+
+def _spread(found: Spread) -> dict[str, Any]:
+    return {
+        "median_us": found.median,
+        "p25_us": found.p25,
+        "p75_us": found.p75,
+        "min_us": found.min,
+        "max_us": found.max,
+        "n": found.n,
+    }
+
+
+def _times(what: str, how: str) -> dict[str, Any]:
+    number = st.column_config.NumberColumn
+    return {
+        "median_us": number(f"{what}, µs", format=_TIME, help=f"{explain('median')} {how}"),
+        "p25_us": number("25%, µs", format=_TIME, help=explain("quartiles")),
+        "p75_us": number("75%, µs", format=_TIME, help=explain("quartiles")),
+        "min_us": number("Smallest, µs", format=_TIME, help=explain("spread")),
+        "max_us": number("Largest, µs", format=_TIME, help=explain("spread")),
+        "n": number("n", help=explain("n")),
+    }
+
+
+def _without_empty(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    return table.drop(columns=[name for name in names if name in table and table[name].isna().all()])

@@ -1,0 +1,223 @@
+"""What a sweep shows, in sentences computed from its points: plurals right, and nothing compared that must not be."""
+
+from core.analysis.findings import findings, map_findings
+from core.analysis.ledger import GuardMiss
+from core.analysis.sizes import KERNEL_TIME
+from core.analysis.winmap import win_map
+from tests.points import BATCH_8_NOT_4, DIMS, ROLES, about, call, compiled, jit, kernel, limited, of, point
+
+AXES = ("batch",)
+PRODUCTS = {"gate": 50.0, "up": 50.0, "down": 48.0}
+
+
+def told(*series, shared=True, axes=AXES, width_name=None):
+    return findings(series, axes, ROLES, shared=shared, limit=8, width_name=width_name, fixed={"seq": 128})
+
+
+def points(name, *calls, batches=(4, 8, 16, 32, 64), **changes):
+    return of(name, *(point(name, at, batches[at], found, **changes) for at, found in enumerate(calls)))
+
+
+OPENED = compiled("0/1", misses=(BATCH_8_NOT_4,), dynamic_dims=(DIMS[0],))
+ONE = GuardMiss("0/1", "2 <= x.size()[0]")
+
+
+def test_two_compiles_and_then_no_more():
+    found = told(points("compile", call(compiled()), call(OPENED), *[call(served=("0/1",))] * 3))
+    assert found == ("torch.compile compiled twice over 5 calls and then no more: batch became dynamic at the 2nd.",)
+
+
+def test_size_one_is_compiled_by_itself():
+    calls = (call(compiled()), call(OPENED), call(compiled("0/2", misses=(ONE,))), call(served=("0/1",)))
+    assert told(points("compile", *calls, batches=(4, 8, 1, 16))) == (
+        "torch.compile compiled 3 times over 4 calls and then no more: batch became dynamic at the 2nd; at the 3rd, batch 1: "
+        "entry 0/1 serves 2 and more (size 1 is always compiled by itself).",
+    )
+
+
+def test_sizes_left_open_from_the_start_may_meet_size_one():
+    first, single = compiled(dynamic_dims=DIMS[:2]), compiled("0/1", misses=(GuardMiss("0/0", "2 <= x.size()[0]"),),
+                                                              dynamic_dims=(DIMS[1],))  # fmt: skip
+    calls = (call(first), call(single), call(served=("0/0",)))
+    assert told(points("compile_dynamic", *calls, batches=(4, 1, 8))) == (
+        "compile, dynamic=True compiled twice over 3 calls and then no more: batch and seq were left open from the start; at the "
+        "2nd, batch 1: entry 0/0 serves 2 and more (size 1 is always compiled by itself).",
+    )
+
+
+def test_one_entry_may_serve_them_all_and_one_call_is_one_call():
+    assert told(points("compile_dynamic", call(compiled()), call(served=("0/0",)))) == (
+        "compile, dynamic=True compiled once over 2 calls: its one entry served them all.",
+    )
+    assert told(points("compile", call(compiled()))) == ("torch.compile compiled once over 1 call.",)
+
+
+def test_a_compile_at_every_call_is_said_with_why():
+    calls = (call(compiled()), call(compiled("0/1", misses=(BATCH_8_NOT_4,))))
+    assert told(points("compile_static", *calls)) == (
+        "compile, dynamic=False compiled twice over 2 calls, at every one of them: at the 2nd, batch 8, and entry 0/0 was made "
+        "for 4.",
+    )
+
+
+def test_silent_eager_comes_first():
+    eager = call(limited(), served=(), ran_eager=True, limit="recompile_limit")
+    later = call(served=(), ran_eager=True, limit="recompile_limit")
+    found = told(points("compile_static", call(compiled()), call(compiled("0/1")), call(compiled("0/2")), eager, later))
+    assert (
+        found[0] == "compile, dynamic=False ran 2 of 5 sizes eager without a word: the limit of 8 was hit at batch 32."
+    )
+    assert told(points("compile", call(served=(), ran_eager=True))) == (
+        "torch.compile ran 1 of 1 size eager without a word; why was not recorded.",
+    )
+
+
+def test_ligers_jits_are_one_a_width():
+    width = of(
+        "liger",
+        *(point("liger", at, value, call(jits=(jit(),), served=())) for at, value in enumerate((2048, 4096, 8192))),
+    )
+    assert told(width, axes=("intermediate",), width_name="intermediate") == (
+        "Liger kernels had Triton compile 3 times over 3 calls, 0.51 s in all: once for each new intermediate.",
+    )
+    batch = points("liger", call(jits=(jit(None),), served=()), call(jits=(), served=()))
+    assert told(batch, width_name="intermediate") == ("Liger kernels had Triton compile once over 2 calls.",)
+
+
+def widths(name, family, *times, **changes):
+    kernels = (kernel("k", "activation", family),)
+    return of(
+        name,
+        *(
+            point(name, at, width, call(served=("0/0",)), roles={"activation": us}, kernels=kernels, **changes)
+            for at, (width, us) in enumerate(zip((2048, 11008), times, strict=True))
+        ),
+    )
+
+
+def test_the_worst_padding_is_told():
+    found = told(widths("compile", "fused", 24.0, 126.0), widths("liger", "liger", 25.0, 221.0), axes=("intermediate",),
+                 width_name="intermediate")  # fmt: skip
+    assert found == (
+        "At intermediate 11,008 the activation takes 1.75 times as long on Liger kernels as on torch.compile: its rows of 11,008 "
+        "are padded to 16,384.",
+    )
+
+
+def test_where_the_width_stays_the_longest_kernel_tells():
+    def batches(name, family, *times):
+        kernels = (kernel("k", "activation", family),)
+        return of(name, *(point(name, at, batch, call(served=("0/0",)), roles={"activation": us}, kernels=kernels)
+                          for at, (batch, us) in enumerate(zip((1, 64), times, strict=True))))  # fmt: skip
+
+    series = (batches("compile", "fused", 1.0, 37.0), batches("liger", "liger", 2.0, 44.4))
+    assert findings(
+        series, AXES, ROLES, shared=False, limit=8, width_name="intermediate", fixed={"intermediate": 3072}
+    ) == (
+        "At batch 64 the activation takes 1.20 times as long on Liger kernels as on torch.compile: its rows of 3,072 are "
+        "padded to 4,096.",
+    )
+    quick = (batches("compile", "fused", 1.0, 56.0), batches("liger", "liger", 2.0, 44.4))
+    assert (
+        findings(quick, AXES, ROLES, shared=False, limit=8, width_name="intermediate", fixed={"intermediate": 3072})
+        == ()
+    )
+
+
+def test_doubtful_points_are_counted_and_never_compared():
+    found = told(widths("compile", "fused", 24.0, 126.0, doubt="throttled"), widths("liger", "liger", 25.0, 221.0),
+                 axes=("intermediate",), width_name="intermediate")  # fmt: skip
+    assert found == ("2 of 4 points are compared with none of the others: throttled.",)
+    one = told(of("eager", point("eager", 0, 4, doubt="throttled"), point("eager", 1, 8)))
+    assert one == ("1 of 2 points is compared with none of the others: throttled.",)
+
+
+def products(name, factor=1.0, **changes):
+    slower = {role: us * factor for role, us in PRODUCTS.items()}
+    return of(name, point(name, 0, 4, roles=PRODUCTS, **changes), point(name, 1, 8, roles=slower, **changes))
+
+
+def test_matrix_products_alike_or_apart():
+    assert told(products("eager"), products("liger", 1.01)) == (
+        "The matrix products take the same time on all backends (within 2%) at 2 sizes.",
+    )
+    assert told(products("eager"), products("liger", 1.1)) == (
+        "The matrix products differ by more than 2% between backends at 1 of 2 sizes, most at batch 8 (10%).",
+    )
+    kernels = tuple(kernel(f"nvjet_{role}", role) for role in PRODUCTS)
+    assert told(products("eager", kernels=kernels), products("liger", 1.1, kernels=kernels)) == (
+        "The matrix products differ by more than 2% between backends at 1 of 2 sizes, most at batch 8 (10%, as the very same "
+        "kernels: what differs is caches or clocks).",
+    )
+    assert told(products("eager"), products("liger", 1.1, clocks_mhz=(1620,))) == ()
+    assert told(products("eager")) == ()
+    wide = {role: about(us, by=0.9) for role, us in PRODUCTS.items()}
+    assert told(products("eager"), products("liger", 1.1, role_us=wide)) == ()
+
+
+def test_open_sizes_cost_something_or_nothing():
+    def dynamic(us):
+        return of("compile_dynamic", point("compile_dynamic", 0, 4, call(compiled()), roles={"activation": us}))
+
+    static = of("compile_static", point("compile_static", 0, 4, call(compiled()), roles={"activation": 36.0}))
+    assert told(static, dynamic(45.0))[-1] == (
+        "With sizes left open the activation takes up to 25% more time (compile, dynamic=True against compile, dynamic=False, "
+        "at batch 4); beyond the noise at 1 of 1 point."
+    )
+    assert (
+        told(static, dynamic(36.1))[-1] == "Leaving sizes open costs nothing beyond the noise: activation at 1 point."
+    )
+
+
+def test_break_even_is_told_against_eager():
+    eager = of("eager", point("eager", 0, 4, call(served=()), step=100.0))
+    slow = of("compile", point("compile", 0, 4, call(compiled()), step=130.0))
+    assert (
+        told(eager, slow)[-1]
+        == "torch.compile against Eager: never pays back: a step takes 30.0 µs more than on Eager."
+    )
+    assert not any("against Eager" in sentence for sentence in told(eager, slow, shared=False))
+
+
+def test_tiles_graphs_and_failures():
+    tiles = of("eager", *(point("eager", at, batch, kernels=(kernel(name, "gate"),))
+                          for at, (batch, name) in enumerate(((4, "a"), (8, "a"), (16, "b")))))  # fmt: skip
+    assert told(tiles) == (
+        "The kernel of gate changes once with the size on Eager, first between batch 8 and batch 16.",
+    )
+    graphs = points("compile", call(served=("0/0",), cuda_graphs=1), call(served=("0/0",), cuda_graphs=2))
+    assert told(graphs) == ("torch.compile recorded 3 CUDA graphs over 2 calls.",)
+    failed = of("liger", point("liger", 0, 4, failure="Out of memory."), point("liger", 1, 8))
+    assert told(failed) == ("Liger kernels failed at 1 of 2 points, first at batch 4: Out of memory.",)
+
+
+def test_nothing_measured_is_nothing_to_say():
+    assert told() == ()
+    assert map_findings((), time=KERNEL_TIME) == ()
+
+
+def cells(*times):
+    """A map whose cells hold (compile's rounds, liger's rounds)."""
+    series = [
+        of(name, *(point(name, at, (8, at), call(served=()), roles={"activation": us}, round=number)
+                   for at, pair in enumerate(times) for number, us in enumerate(pair[which])))
+        for which, name in enumerate(("compile", "liger"))
+    ]  # fmt: skip
+    return win_map(series, ("batch", "intermediate"), time=KERNEL_TIME)
+
+
+def test_a_map_counts_its_cells_and_names_the_widest_margin():
+    flat, lottery = (44.0, 44.0, 44.0), (37.0, 56.0, 55.0)
+    found = map_findings(cells(((22.0,) * 3, flat), ((40.0,) * 3, flat), (lottery, flat), (flat, flat), (flat, (44.0,))),
+                         time=KERNEL_TIME)  # fmt: skip
+    assert found == (
+        "By kernel time, of 5 cells: ahead are torch.compile in 2; 1 shows no difference beyond the noise; 1 depends on the "
+        "compile; 1 is unknown.",
+        "The widest margin, at batch 8, intermediate 0, is that of torch.compile: 50% less kernel time than Liger kernels, "
+        "22.0 µs against 44.0 µs.",
+        "At batch 8, intermediate 2 it depends on the compile: torch.compile takes 37.0 to 56.0 µs over its 3 cold compiles, "
+        "Liger kernels 44.0 µs.",
+    )
+    assert map_findings(cells((flat, flat)), time=KERNEL_TIME) == (
+        "By kernel time, of 1 cell: nobody is ahead anywhere; 1 shows no difference beyond the noise.",
+    )
