@@ -11,6 +11,8 @@ from core.analysis.points import NOISE, STEPS_MIN, VARIES, apart, first_round, i
 from core.analysis.spread import Spread
 from core.analysis.wording import about, counted, seconds, sizes_words, us
 
+#: A step that takes so much longer than its kernels waits for the CPU.
+_PACED = 1.3
 PAYS, AT_ONCE, UNTIL, NEVER, ALIKE, UNKNOWN = "pays", "at once", "until", "never", "alike", "unknown"
 
 
@@ -111,7 +113,7 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     return replace(
         unknown,
         verdict=verdict,
-        words=_words(verdict, lost_s, won, calls, base.title, "as in the list" + where, between),
+        words=_words(verdict, lost_s, won, calls, base.title, "as in the list" + where, between) + _paced(one, known),
         lost_s=lost_s,
         won_us=won,
         won_low_us=low,
@@ -120,6 +122,19 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
         calls_low=between[0] if between else None,
         calls_high=between[-1] if between else None,
     )
+
+
+def _paced(one: SeriesFacts, rows: Sequence[PayBack]) -> str:
+    """At how many of the sizes the CPU sets the pace, not the GPU: there a step tells of this host as much as of a kernel."""
+    points = [point for row in rows if (point := first_round(one, row.index)) is not None and point.on_gpu]
+    slow = [
+        point
+        for point in points
+        if point.step_us and point.kernel_time_us and point.step_us.median > _PACED * point.kernel_time_us.median
+    ]
+    if not slow:
+        return ""
+    return f" (at {len(slow)} of {counted(len(points), 'size')} the CPU sets its pace, not the GPU)"
 
 
 def _step(series: SeriesFacts, index: int) -> Spread | None:

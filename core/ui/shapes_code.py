@@ -77,9 +77,14 @@ def _pick(title: str, name: str, listed: tuple[CacheEntry, ...], first: int, pla
     return listed[at]
 
 
+def _comparable(text: str) -> list[str]:
+    """The lines without those that name where the code lay on the disk, which always differ."""
+    return [line for line in text.splitlines() if not line.startswith("# kernel path:")]
+
+
 def _difference(texts: list[str], first: CacheEntry, second: CacheEntry) -> None:
     lines = difflib.unified_diff(
-        texts[0].splitlines(), texts[1].splitlines(), first.attempt.entry, second.attempt.entry, lineterm="",
+        _comparable(texts[0]), _comparable(texts[1]), first.attempt.entry, second.attempt.entry, lineterm="",
         n=_LINES_OF_CONTEXT,
     )  # fmt: skip
     difference = "\n".join(lines)

@@ -170,3 +170,13 @@ def test_seconds_lost_are_those_of_calls_that_compiled():
     assert lost_to_compiling_s(liger, point("liger", 0, 8, call(jits=None), step=1e5)) is None
     assert lost_to_compiling_s(compile_, point("compile", 0, 8, call(jits=None), step=1e5)) == 0.0
     assert lost_to_compiling_s(compile_, point("compile", 0, 8, call(compiled()))) is None
+
+
+def test_where_the_cpu_sets_the_pace_it_is_said():
+    base = eager(100.0, 100.0)
+    waits = point("compile", 0, 8, call(compiled()), step=150.0, roles={"gate": 30.0, "activation": 20.0})
+    works = point("compile", 1, 16, call(served=("0/0",)), step=152.0, roles={"gate": 130.0, "activation": 20.0})
+    (found,) = break_even((base, of("compile", waits, works)), AXES)
+    assert found.words.endswith("(at 1 of 2 sizes the CPU sets its pace, not the GPU)")
+    (found,) = break_even((base, of("compile", works)), AXES)
+    assert "pace" not in found.words

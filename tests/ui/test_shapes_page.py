@@ -349,3 +349,30 @@ def test_two_hundred_points_stay_quick(folder):
     sound(page.run())
     assert time.monotonic() - start < 2.0
     assert len(page.dataframe[-1].value) == 198
+
+
+def test_a_link_that_names_a_kind_alone_takes_one_at_hand(folder):
+    sweeps.write(folder, "batches", sweeps.BATCHES)
+    sweeps.write(folder, "cells", sweeps.MAP)
+    page = sound(visit(kind="map"))
+    assert page.query_params["sweep"] in ("cells", ["cells"]) and not page.warning
+    assert any("Not run yet" in text for text in said(sound(visit(kind="traffic")), "warning"))
+
+
+class TestWithTheShippedRecordings:
+    """What the recordings of the article's MLP say on this page."""
+
+    @pytest.fixture(autouse=True)
+    def shipped(self, home, monkeypatch):
+        monkeypatch.setattr(session, "sweeps", lambda: Sweeps(home))
+
+    def test_the_first_view_tells_that_a_kernel_is_partly_luck(self):
+        page = sound(visit())
+        assert page.header[0].value == "Gated MLP (GEGLU): batch changes"
+        luck = next(text for text in said(page) if "partly luck" in text)
+        assert "At batch 64" in luck and "7 cold compiles" in luck and "fresh process 55" in luck
+
+    def test_the_compiles_of_that_run_stand_side_by_side(self):
+        page = sound(visit(view="lottery"))
+        assert "The same code, compiled again and again" in [one.value for one in page.subheader]
+        assert len(page.get("plotly_chart")) == 1
