@@ -7,6 +7,7 @@ import streamlit as st
 from core.backends import BACKENDS
 from core.layers import LAYERS
 from core.shipped import FIRST_BACKENDS
+from core.sweep import counted
 from core.ui import chrome, link, session, shapes, shapes_link, words
 from core.workload import Workload, applies, from_preset, layer_of, presets, without_backend
 
@@ -109,12 +110,15 @@ def _runs() -> None:
     st.subheader("Runs at hand", anchor=False, help=words.explain("recorded"))
     found = session.store().snapshot()
     counts = Counter(entry.origin for entry in found.entries)
+    sweeps = Counter(entry.origin for entry in session.sweeps().entries())
     devices = sorted({entry.head.device.name for entry in found.entries if entry.recorded})
     st.markdown(
         f"- {counts['recorded']} recordings"
         + (f", made on {words.plain(', '.join(devices))}" if devices else "")
-        + f"\n- {counts['live']} runs of your own\n- {counts['uploaded']} uploaded\n"
-        f"- {len(LAYERS)} layers, {len(BACKENDS)} backends"
+        + f", and {counted(sweeps['recorded'], 'recorded sweep')}"
+        f"\n- {counted(counts['live'], 'run')} and {counted(sweeps['live'], 'sweep')} of your own"
+        f"\n- {counted(counts['uploaded'], 'run')} and {counted(sweeps['uploaded'], 'sweep')} uploaded"
+        f"\n- {len(LAYERS)} layers, {len(BACKENDS)} backends"
     )
     st.page_link("pages/3_Runs.py", label="All runs", icon=":material/list:")
     if found.problems:

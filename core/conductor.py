@@ -10,6 +10,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
@@ -19,19 +20,18 @@ from core.store.manifest import Device, Failure, Manifest
 from core.store.point import Point
 from core.store.runfile import RunFileError
 from core.store.sweeps import SweepEntry, SweepError, Sweeps, conducting
-from core.sweep import Sweep, Task, axis_sizes, plan, workload_at
-from core.sweep_order import PointOrder, encode, point_id, point_order
+from core.sweep import Sweep, Task, axis_sizes, counted, plan, workload_at
+from core.sweep_order import PointOrder, point_id, point_order
 from core.workload import backend_of
 
 #: A point that took its process along is tried once more, for the cause may have been another's.
 ATTEMPTS = 2
 #: So many dead processes one after the other are no accident.
 CRASHES_MAX = 3
-POINT_TIMEOUT_S = 1800.0
-POLL_S = 0.05
-TARGET = "core.bench.series_host:point"
-#: Kinds of failures that end a process: a new one must not repeat such a call, or it would end as well.
+#: Kinds of failures that end a process: a new one must not repeat such a call, or it would end as well. Their points are
+#: measured again where a sweep is resumed.
 DEADLY = ("crashed", "timed_out", "cuda_error")
+_APART = "Measured again after later sizes of its list; the process that measured those had never finished this call."
 RUNNING, WAITING, DONE, CANCELLED, FAILED = "running", "waiting", "done", "cancelled", "failed"
 LIVE_STATES = (RUNNING, WAITING)
 log = logging.getLogger("fusionscope")
@@ -61,6 +61,8 @@ class Report(Protocol):
 
 
 Execute = Callable[[PointOrder, Report], bytes]
+#: Holds a sweep's place among those that are measured at once; tells how many must end before, while it waits.
+Turn = Callable[[Callable[[int], None]], AbstractContextManager[None]]
 
 
 @dataclass(frozen=True)
@@ -83,13 +85,16 @@ class Progress:
 
 
 class Conductor:
-    """One sweep being carried out. `start` does it in a thread of its own, `run` in the caller's."""
+    """One sweep being carried out, once `turn` lets it. `start` does it in a thread of its own, `run` in the caller's."""
 
-    def __init__(self, sweeps: Sweeps, entry: SweepEntry, execute: Execute) -> None:
-        self.entry, self._sweeps, self._execute = entry, sweeps, execute
+    def __init__(
+        self, sweeps: Sweeps, entry: SweepEntry, execute: Execute, turn: Turn = lambda _waits: nullcontext()
+    ) -> None:
+        self.entry, self._sweeps, self._execute, self._turn = entry, sweeps, execute, turn
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
         self._progress = Progress(entry.head.id, RUNNING, len(entry.done), entry.total)
+        self._again: frozenset[int] = frozenset()
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._left: dict[bool, int] = {True: 0, False: 0}
         self._point_start: float | None = None
@@ -121,7 +126,7 @@ class Conductor:
     def run(self) -> Progress:
         """Carries the sweep out; how it ended. Raises nothing but what comes from outside, such as KeyboardInterrupt."""
         try:
-            with conducting(self.entry):
+            with conducting(self.entry), self._turn(self._waits):
                 self._go_through()
         except Cancelled:
             self._say(state=CANCELLED, text="")
@@ -139,13 +144,15 @@ class Conductor:
         if self.entry.origin != "live":
             raise SweepError("Only a sweep that was begun here can be resumed; run it anew.")
         sweep = self.entry.head.sweep
-        known = {order_in(found): found for found in self._sweeps.manifests(self.entry)}
+        there = {order_in(found): found for found in self._sweeps.manifests(self.entry)}
+        known = {order: found for order, found in there.items() if not _deadly(found)}
+        self._again = frozenset(there.keys() - known.keys())
         tasks = [task for task in plan(sweep) if task.order not in known]
         for found in known.values():
             self._seconds[_compiles(sweep, found.workload.backend)].append(found.seconds)
         for task in tasks:
             self._left[_compiles(sweep, task.backend)] += 1
-        self._say(done=len(known))
+        self._say(state=RUNNING, text="", done=len(known))
         dead: dict[str, PointError] = {}
         crashes: list[Failure] = []
         process = ""
@@ -178,13 +185,18 @@ class Conductor:
         workload = workload_at(sweep, task.backend, task.index)
         self._say(state=RUNNING, backend=backend_of(workload).title, point=point_words(sweep, task.index), text="")
         calls = {
-            order: found.point.call if found.point else None for order, found in known.items() if not _deadly(found)
+            order: found.point.call if found.point else None
+            for order, found in known.items()
+            if not (_deadly(found) or (found.point and found.point.apart))
         }
         start = time.perf_counter()
         with self._lock:
             self._point_start = start
         data = self._performed(point_order(self.entry.head.id, sweep, task, calls), list(known.values()), start)
         found = runfile.read_manifest(data)
+        if task.order in self._again and _lived_without(sweep, task, known):
+            data = _set_apart(data, found)
+            found = runfile.read_manifest(data)
         _check_same(found, known.values())
         try:
             self._sweeps.add(self.entry.head.id, task.order, data)
@@ -213,13 +225,16 @@ class Conductor:
                     raise
         raise AssertionError("every attempt returns or raises")
 
+    def _waits(self, ahead: int) -> None:
+        _Reporter(self._say, self._cancelled).waits(f"{counted(ahead, 'sweep')} ahead")
+
     def _say(self, **changes: Any) -> None:
         with self._lock:
             self._progress = replace(self._progress, **changes)
 
     def _seconds_left(self) -> float | None:
         """From how long points of a backend that compiles, and of one that does not, took so far."""
-        if self._progress.state not in LIVE_STATES:
+        if self._progress.state not in LIVE_STATES or not any(self._left.values()):  # not begun: it waits for its turn
             return None
         total = 0.0
         for compiles, count in self._left.items():
@@ -250,63 +265,6 @@ class _Reporter:
         self._say(state=state, text=text)
 
 
-class Jobs(Protocol):
-    """What is needed of an engine."""
-
-    def submit(self, target: str, payload: bytes, *, key: str, title: str, timeout_s: float, kind: str) -> str:
-        """Queues a job; its id."""
-
-    def job(self, job_id: str) -> Any:
-        """The job as it stands, None where it is unknown."""
-
-    def cancel(self, job_id: str) -> bool:
-        """Stops a job."""
-
-
-def execute_on(engine: Jobs) -> Execute:
-    """Has each point measured as a job of an engine's worker for sweeps."""
-
-    def execute(order: PointOrder, report: Report) -> bytes:
-        workload = workload_at(order.sweep, order.task.backend, order.task.index)
-        job_id = engine.submit(
-            TARGET,
-            encode(order),
-            key=f"sweep:{order.sweep_id}:{order.task.order}",
-            title=f"{workload.title}, point {order.task.order + 1} of a sweep",
-            timeout_s=POINT_TIMEOUT_S,
-            kind="sweep",
-        )
-        try:
-            while (job := _live(engine, job_id)) is not None:
-                if job.state == "queued":
-                    report.waits(f"{job.ahead} ahead" if job.ahead else job.text or "waiting for the worker")
-                else:
-                    report(job.text, job.done, job.total)
-                time.sleep(POLL_S)
-        except Cancelled:
-            engine.cancel(job_id)
-            # Who resumes the sweep would otherwise be given the very job that is just being stopped.
-            while _live(engine, job_id) is not None:
-                time.sleep(POLL_S)
-            raise
-        job = engine.job(job_id)
-        if job is None:
-            raise PointError("engine", "The engine has lost the point that it was measuring; resume the sweep.")
-        if job.state == "cancelled":
-            raise Cancelled
-        if job.failure is not None:
-            raise PointError(job.failure.kind, job.failure.sentence, job.failure.log)
-        result: bytes = job.result
-        return result
-
-    return execute
-
-
-def _live(engine: Jobs, job_id: str) -> Any:
-    job = engine.job(job_id)
-    return job if job is not None and job.state in ("queued", "running") else None
-
-
 def order_in(found: Manifest) -> int:
     """The place in the plan of a point's manifest."""
     assert found.point is not None, "a point of a sweep"
@@ -325,6 +283,19 @@ def _compiles(sweep: Sweep, backend: str) -> bool:
 
 def _deadly(found: Manifest) -> bool:
     return found.failure is not None and found.failure.kind in DEADLY
+
+
+def _lived_without(sweep: Sweep, task: Task, known: Iterable[int]) -> bool:
+    """Whether a process went on through later points of the list without this one."""
+    later = {one.order for one in plan(sweep) if one.process == task.process and one.order > task.order}
+    return sweep.mode == "shared" and not later.isdisjoint(known)
+
+
+def _set_apart(data: bytes, found: Manifest) -> bytes:
+    """The run file of a point that no later one of its list lived with, marked as such."""
+    assert found.point is not None, "a point of a sweep"
+    marked = replace(found, point=replace(found.point, apart=True), notes=(*found.notes, _APART))
+    return runfile.pack(marked, runfile.read_trace_bytes(data), runfile.read_code(data))
 
 
 def _too_many(backend: str, last: Failure) -> PointError:

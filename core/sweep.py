@@ -33,6 +33,13 @@ STEPS = 10
 #: A winner is named from this many cold compiles, in interleaved rounds.
 MAP_ROUNDS = 3
 MAP_STEPS = 5
+_COLUMNS = ("batch", "seq", "count")
+#: What a log may call its columns.
+_HEADINGS = {
+    **dict.fromkeys(("batch", "batch_size", "bs", "batchsize"), "batch"),
+    **dict.fromkeys(("seq", "sequence", "seq_len", "seqlen", "sequence_length", "length", "tokens", "len"), "seq"),
+    **dict.fromkeys(("count", "n", "calls", "times", "requests", "hits"), "count"),
+}
 _SPLIT = re.compile(r"[\s,;|]+")
 _POWERS = tuple(1 << power for power in range(15))
 _REAL: Mapping[str, tuple[int, ...]] = {
@@ -134,7 +141,7 @@ def make_sweep(fields: Mapping[str, Any]) -> Sweep:
     options = {name: given.pop(name, "") for name in of_kind}  # rows is a size of a layer, too
     mode = _choice("mode", given.pop("mode", "isolated" if kind == "map" else "shared"), MODES)
     cache = _choice("cache", given.pop("cache", "cold"), CACHES)
-    mark = str(given.pop("mark", "off")).lower() in ("on", "true", "1", "yes")
+    mark = _choice("mark", str(given.pop("mark", "off")).lower(), {"on": "On", "off": "Off"}) == "on"
     limit_text = str(given.pop("limit", "")).strip()
     given.setdefault("steps", MAP_STEPS if kind == "map" else STEPS)
     backends = tuple(dict.fromkeys(names))
@@ -150,6 +157,8 @@ def make_sweep(fields: Mapping[str, Any]) -> Sweep:
         make({**to_fields(base), "backend": name})
     if kind == "map" and len(backends) < 2:
         raise WorkloadError("A win map compares backends; choose at least two.")
+    if kind == "map" and cache != "cold":
+        raise WorkloadError("A win map stands on cold compiles; choose cache cold.")
     if kind == "map" and mode != "isolated":
         raise WorkloadError("A win map compiles each size anew; choose mode isolated.")
     if kind == "traffic" and mode != "shared":
@@ -202,32 +211,64 @@ def traffic_axes(layer: Layer) -> tuple[str, ...]:
 
 
 def parse_traffic(text: str, axes: tuple[str, ...]) -> tuple[tuple[tuple[int, ...], ...], tuple[int, ...]]:
-    """Points and counts from rows of (batch, seq, count), by lines or semicolons; a first line of words is passed over.
+    """Points and counts from rows of batch, seq, count: a row a line, or several by semicolons. A first line of words names
+    the columns, in whatever order.
 
-    A layer without a sequence takes batch times seq rows, and rows of (batch, count) too. Neighbouring rows of one size
-    are added up. Raises WorkloadError, one sentence that names the row.
+    A layer without a sequence takes batch times seq rows, and rows of batch, count too. Neighbouring rows of one size are
+    added up. Raises WorkloadError, one sentence that names the row.
     """
-    lines = [line.strip() for line in re.split(r"[\r\n;]+", text) if line.strip()]
-    if lines and not any(character.isdigit() for character in lines[0]):
-        lines = lines[1:]
+    rows = _rows(text.lstrip("\ufeff"))
+    columns: tuple[str, ...] = _COLUMNS
+    if rows and not any(character.isdigit() for cell in rows[0][1] for character in cell):
+        columns = _columns(rows.pop(0)[1], axes)
     points: list[tuple[int, ...]] = []
     counts: list[int] = []
-    for number, line in enumerate(lines, 1):
-        cells = [cell for cell in re.split(r"[\s,|]+", line) if cell]
-        if len(cells) != 3 and not (len(cells) == 2 and len(axes) == 1):
-            shown = line if len(line) <= 40 else line[:37] + "..."
-            raise WorkloadError(f"Row {number} ({shown!r}) is not batch, seq, count: three whole numbers.")
-        sizes = [whole(f"Row {number}: a size", cell, 1, SIZE_MAX) for cell in cells[:-1]]
-        count = whole(f"Row {number}: the count", cells[-1], 1, COUNT_MAX)
+    for number, cells in rows:
+        if len(cells) == 2 and len(axes) == 1 and columns == _COLUMNS:
+            cells = [cells[0], "1", cells[1]]
+        if len(cells) != len(columns):
+            shown = ", ".join(cells)
+            shown = shown if len(shown) <= 40 else shown[:37] + "..."
+            raise WorkloadError(f"Row {number} ({shown!r}) is not {', '.join(columns)}: whole numbers.")
+        named = dict(zip(columns, cells, strict=True))
+        sizes = [whole(f"Row {number}: {name}", named.get(name, "1"), 1, SIZE_MAX) for name in ("batch", "seq")]
+        count = whole(f"Row {number}: count", named["count"], 1, COUNT_MAX)
         point = tuple(sizes) if len(axes) == 2 else (whole(f"Row {number}: batch × seq", _times(sizes), 1, SIZE_MAX),)
         if points and points[-1] == point:
-            counts[-1] += count
+            counts[-1] = whole(f"Row {number}: the count with its neighbours'", counts[-1] + count, 1, COUNT_MAX)
         else:
             points.append(point)
             counts.append(count)
     if not points:
         raise WorkloadError("There is no traffic to replay; give rows of batch, seq, count, such as 8, 512, 120.")
     return tuple(points), tuple(counts)
+
+
+def _rows(text: str) -> list[tuple[int, list[str]]]:
+    """The cells of each row, and the row's number: that of its line, or its place where all are in one line, as links have
+    them."""
+    lines = text.splitlines()
+    found = [(number, cells) for number, line in enumerate(lines, 1) for cells in _cells(line)]
+    if len({number for number, _ in found}) > 1:
+        return found
+    return list(enumerate((cells for _, cells in found), 1))
+
+
+def _cells(line: str) -> list[list[str]]:
+    """Semicolons part cells, as spreadsheets write them, or rows where there are several cells between them."""
+    rows = [cells for part in line.split(";") if (cells := [cell for cell in re.split(r"[\s,|]+", part) if cell])]
+    if all(len(cells) == 1 for cells in rows):
+        return [[cell for (cell,) in rows]] if rows else []
+    return rows
+
+
+def _columns(names: list[str], axes: tuple[str, ...]) -> tuple[str, ...]:
+    """What the columns hold, by a header's words. Raises WorkloadError for a header that does not say."""
+    found = tuple(_HEADINGS.get(name.strip("\"'").lower(), "") for name in names)
+    if "" in found or len(set(found)) < len(found) or not {*axes, "count"} <= set(found):
+        shown = ", ".join(names)[:60]
+        raise WorkloadError(f"The first line ({shown!r}) does not name the columns; write batch, seq, count.")
+    return found
 
 
 def _times(sizes: list[int]) -> int:

@@ -105,7 +105,7 @@ def _result(found: Manifest) -> str:
     if found.failure is not None:
         return found.failure.sentence
     call = found.point.call if found.point else None
-    compiles = len(call.compiles) if call else 0
+    compiles = sum(not one.backward for one in call.compiles) if call else 0  # as the ledger counts
     told = counted(compiles, "compile") if backend_of(found.workload).compiles else "nothing to compile"
     return f"{told}, {found.seconds:.1f} s" + ("" if found.status == "ok" else f", {found.status}")
 
@@ -139,6 +139,7 @@ def summarize(path: Path) -> dict[str, Any]:
             {
                 "run": row.run_id,
                 "series": row.series,
+                "title": row.title,
                 "call": row.call,
                 "round": row.round,
                 "values": dict(zip(sweep.axes, row.values, strict=True)),
@@ -183,13 +184,15 @@ def print_summary(path: Path, *, as_json: bool) -> int:
         print(json.dumps(found, indent=1))
         return 0
     device = found["device"]["name"] if found["device"] else "an unknown device"
-    print(_plain(f"{found['title']} on {device}: {found['done']:,} of {counted(found['total'], 'point')}"))
+    print(_plain(f"{found['title']} on {device}: {found['done']:,} of {counted(found['total'], 'run')}"))
+    rounds = any(row["round"] for row in found["calls"])
     for row in found["calls"]:
         values = ", ".join(f"{name} {value:,}" for name, value in row["values"].items())
+        values = f"{values}, round {row['round'] + 1}" if rounds else values
         step = f"step {row['step_us']['median']:,.1f} us, n {row['step_us']['n']}" if row["step_us"] else "step unknown"
         first = f"first call {row['seconds']:.3f} s" if row["seconds"] is not None else "first call unknown"
         why = f" ({row['why']})" if row["why"] else ""
-        print(_plain(f"{row['series']:16} {values:32} {row['told']}{why}; {first}; {step}"))
+        print(_plain(f"{row['title']:24} {values:44} {row['told']}{why}; {first}; {step}"))
     for note in found["notes"]:
         print(_plain(f"note: {note}"))
     return 0

@@ -13,10 +13,11 @@ from core.sweep import Sweep, Task, plan
 
 @dataclass(frozen=True)
 class Done:
-    """A finished task, by its place in the plan, and the fingerprint of what its call compiled."""
+    """A finished task, by its place in the plan, and the fingerprint of what its call compiled; None where it failed before
+    it was called."""
 
     order: int
-    fingerprint: str
+    fingerprint: str | None
 
 
 @dataclass(frozen=True)
@@ -30,9 +31,13 @@ class PointOrder:
     done: tuple[Done, ...] = ()
 
 
-def fingerprint(call: Call | None) -> str:
+def fingerprint(call: Call) -> str:
     """What a call compiled, and with what outcome, without times: "0/1 ok;0/1 backward ok;0/2 limit"; "" for a reuse."""
-    return ";".join(_outcome(one) for one in call.attempts) if call is not None else ""
+    return ";".join(_outcome(one) for one in call.attempts)
+
+
+def _of(call: Call | None) -> str | None:
+    return None if call is None else fingerprint(call)
 
 
 def _outcome(attempt: Attempt) -> str:
@@ -43,7 +48,7 @@ def _outcome(attempt: Attempt) -> str:
 def point_order(sweep_id: str, sweep: Sweep, task: Task, calls: Mapping[int, Call | None]) -> PointOrder:
     """The order for a task, where `calls` are those of the finished tasks, by their place in the plan."""
     before = (one for one in plan(sweep) if one.process == task.process and one.order < task.order)
-    done = tuple(Done(one.order, fingerprint(calls[one.order])) for one in before if one.order in calls)
+    done = tuple(Done(one.order, _of(calls[one.order])) for one in before if one.order in calls)
     return PointOrder(sweep_id, sweep, task, done)
 
 

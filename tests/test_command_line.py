@@ -4,17 +4,22 @@ import gzip
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from core import sweep_commands
 from core.__main__ import main
 from core.shipped import shipped
+from core.store import runfile
 from core.store.store import Store
 from core.store.sweeps import Sweeps
+from core.sweep import make_sweep, plan
+from core.sweep_order import PointOrder
 from core.workload import from_preset
 from tests.runs import one_kernel_a_step, run_file, trace_bytes
-from tests.sweeps import BATCHES, MAP, TRAFFIC, write
+from tests.sweeps import BATCHES, MAP, TRAFFIC, point_file, write
 
 ROOT = Path(__file__).resolve().parents[1]
 FIELDS = {
@@ -133,6 +138,17 @@ def test_a_sweep_is_recorded_and_resumed_by_the_same_command(tmp_path, capsys):
     assert len(list(out.iterdir())) == 2
 
 
+def test_a_backward_pass_is_no_compile_of_its_own(capsys):
+    sweep = make_sweep({**BATCHES, "passes": "fwd_bwd"})
+    task = next(task for task in plan(sweep) if task.backend == "compile")
+    found = runfile.read_manifest(point_file("own", sweep, task))
+    call = found.point.call
+    both = replace(call, attempts=(*call.attempts, replace(call.attempts[0], backward=True)))
+    data = runfile.pack(replace(found, point=replace(found.point, call=both)), None, {})
+    sweep_commands._telling(lambda order, report: data)(PointOrder("own", sweep, task), lambda text, done, total: None)
+    assert "compile, batch 4: 1 compile, " in capsys.readouterr().out
+
+
 def test_traffic_is_recorded_from_a_file(tmp_path, home):
     rows = tmp_path / "traffic.csv"
     rows.write_text("\ufeffbatch,seq,count\n2,3,40\n4,3,2\n")
@@ -188,6 +204,21 @@ def test_a_row_of_the_ledger_tells_what_a_call_did(tmp_path, capsys):
     assert (second["run"], second["call"], second["values"], second["seconds"]) == ("mine-0009", 2, {"batch": 8}, 1.0)
     assert second["misses"][0]["dynamo"] == "tensor 'x' size mismatch at index 0. expected 4, actual 8"
     assert (second["attempts"][0]["entry"], second["step_us"]["n"], second["recompiles_so_far"]) == ("0/1", 4, 1)
+
+
+def test_the_rounds_of_a_map_are_told_apart_and_backends_called_as_on_the_page(tmp_path, capsys):
+    write(tmp_path, "map", MAP)
+    write(tmp_path, "batches", BATCHES)
+    assert main(("summary", str(tmp_path / "map"))) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].endswith("36 of 36 runs")
+    (second,) = [
+        line for line in lines if line.startswith("torch.compile") and "batch 8, intermediate 2,048, round 2" in line
+    ]
+    assert "compiled" in second
+    assert main(("summary", str(tmp_path / "batches"))) == 0
+    told = capsys.readouterr().out
+    assert "compile, dynamic=False" in told and "round" not in told
 
 
 def test_a_damaged_point_is_noted_and_a_strangers_text_moves_no_cursor(tmp_path, capsys):

@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core import sweep_order
-from core.conductor import CANCELLED, CRASHES_MAX, DONE, FAILED, RUNNING, WAITING, Conductor, PointError, execute_on
+from core.conductor import CANCELLED, CRASHES_MAX, DONE, FAILED, RUNNING, WAITING, Conductor, PointError
+from core.conductor_jobs import execute_on
 from core.engine.model import Failure, Job
 from core.store import runfile, sweepfile
 from core.store.manifest import Device

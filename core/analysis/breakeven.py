@@ -7,12 +7,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.analysis.ledger import PointFacts, SeriesFacts
-from core.analysis.points import NOISE, STEPS_MIN, VARIES, apart, first_round, indices, is_noise, named, plain_series
+from core.analysis.points import (
+    NOISE,
+    STEPS_MIN,
+    VARIES,
+    apart,
+    cpu_sets_pace,
+    first_round,
+    indices,
+    is_noise,
+    named,
+    plain_series,
+    step_doubt,
+    unsteady,
+)
 from core.analysis.spread import Spread
 from core.analysis.wording import about, counted, seconds, sizes_words, us
 
-#: A step that takes so much longer than its kernels waits for the CPU.
-_PACED = 1.3
 PAYS, AT_ONCE, UNTIL, NEVER, ALIKE, UNKNOWN = "pays", "at once", "until", "never", "alike", "unknown"
 
 
@@ -74,6 +85,13 @@ def lost_to_compiling_s(series: SeriesFacts, point: PointFacts) -> float | None:
     return None if point.step_us is None else max(0.0, point.call.first_call_s - point.step_us.median / 1e6)
 
 
+def lost_at_most_s(series: SeriesFacts, point: PointFacts) -> float | None:
+    """As `lost_to_compiling_s`, but the whole first call where it compiled and its step is not known."""
+    if point.call is not None and point.step_us is None and (point.call.attempts or point.call.jits):
+        return point.call.first_call_s
+    return lost_to_compiling_s(series, point)
+
+
 def break_even(
     series: Sequence[SeriesFacts], axes: Sequence[str], against: str | None = None
 ) -> tuple[PayBackOfList, ...]:
@@ -101,7 +119,7 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     if not known:
         return unknown
     weight = sum(row.count for row in known)
-    lost_s = sum(row.lost_s or 0.0 for row in known)
+    lost_s = sum(row.lost_s or 0.0 for row in points)  # what was compiled at an unknown call serves the others, too
     won, low, high = (
         sum(row.count * (getattr(row, name) or 0.0) for row in known) / weight
         for name in ("won_us", "won_low_us", "won_high_us")
@@ -109,11 +127,18 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     of_base = sum(row.count * step.median for row in known if (step := _step(base, row.index))) / weight
     verdict, calls = _verdict(lost_s, won, is_alike=low <= 0 <= high or abs(won) <= NOISE * of_base)
     between = sorted(n for n in (_even(lost_s, low), _even(lost_s, high)) if n is not None) if calls is not None else []
-    where = f", over {len(known)} of {counted(len(points), 'size')}" if len(known) < len(points) else ""
+    where = (
+        f" (over {len(known)} of {counted(len(points), 'call')}: the others are unknown)"
+        if len(known) < len(points)
+        else ""
+    )
     return replace(
         unknown,
         verdict=verdict,
-        words=_words(verdict, lost_s, won, calls, base.title, "as in the list" + where, between) + _paced(one, known),
+        words=_words(verdict, lost_s, won, calls, base.title, "as in the list", between)
+        + where
+        + _mixed(known)
+        + _paced(one, known),
         lost_s=lost_s,
         won_us=won,
         won_low_us=low,
@@ -127,14 +152,14 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
 def _paced(one: SeriesFacts, rows: Sequence[PayBack]) -> str:
     """At how many of the sizes the CPU sets the pace, not the GPU: there a step tells of this host as much as of a kernel."""
     points = [point for row in rows if (point := first_round(one, row.index)) is not None and point.on_gpu]
-    slow = [
-        point
-        for point in points
-        if point.step_us and point.kernel_time_us and point.step_us.median > _PACED * point.kernel_time_us.median
-    ]
-    if not slow:
-        return ""
-    return f" (at {len(slow)} of {counted(len(points), 'size')} the CPU sets its pace, not the GPU)"
+    slow = sum(map(cpu_sets_pace, points))
+    return f" (at {slow} of {counted(len(points), 'call')} the CPU sets its pace, not the GPU)" if slow else ""
+
+
+def _mixed(rows: Sequence[PayBack]) -> str:
+    """Where some calls are ahead and others behind, in how many: the sum alone would hide it."""
+    ahead, behind = (sum(row.verdict in which for row in rows) for which in ((PAYS, AT_ONCE), (NEVER, UNTIL)))
+    return f"; ahead at {ahead} of these calls, behind at {behind}" if ahead and behind else ""
 
 
 def _step(series: SeriesFacts, index: int) -> Spread | None:
@@ -158,13 +183,21 @@ def _at(one: SeriesFacts, base: SeriesFacts, index: int, axes: Sequence[str]) ->
         count=shown.count,
         verdict=UNKNOWN,
         words=f"unknown: {(base if point else one).title} was not measured here",
+        lost_s=_net_s(one, point, base, other),
     )
     if point is None or other is None:
         return unknown
     lost_s, lost_by_other_s = lost_to_compiling_s(one, point), lost_to_compiling_s(base, other)
-    why = apart((point, other), (one.title, base.title)) or _too_little(point, other, lost_s, lost_by_other_s)
+    why = (
+        apart((point, other), (one.title, base.title))
+        or _too_little(point, other, lost_s, lost_by_other_s)
+        or step_doubt(point)
+        or step_doubt(other)
+        or unsteady(one, point)
+        or unsteady(base, other)
+    )
     if why or point.step_us is None or other.step_us is None or lost_s is None or lost_by_other_s is None:
-        return replace(unknown, words=f"unknown: {why}", lost_s=lost_s)
+        return replace(unknown, words=f"unknown: {why}")
     net_s, won = lost_s - lost_by_other_s, other.step_us.median - point.step_us.median
     verdict, calls = _verdict(net_s, won, is_alike=is_noise(point.step_us, other.step_us))
     ran_eager = "it ran eager here; " if point.call and point.call.ran_eager else ""
@@ -178,6 +211,13 @@ def _at(one: SeriesFacts, base: SeriesFacts, index: int, axes: Sequence[str]) ->
         won_high_us=other.step_us.p75 - point.step_us.p25,
         calls=calls,
     )
+
+
+def _net_s(one: SeriesFacts, point: PointFacts | None, base: SeriesFacts, other: PointFacts | None) -> float | None:
+    """What compiling cost where the steps cannot be compared; what the other's cost counts only where it is known."""
+    lost_s = lost_at_most_s(one, point) if point else None
+    by_other_s = lost_at_most_s(base, other) if other else None
+    return None if lost_s is None else lost_s - (by_other_s or 0.0)
 
 
 def _too_little(point: PointFacts, other: PointFacts, *lost_s: float | None) -> str | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from core.analysis.breakeven import UNKNOWN, break_even
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.padding import padding
-from core.analysis.points import NOISE, apart, first_round, indices
+from core.analysis.points import BUSY_HOST, NOISE, apart, first_round, indices, step_doubt
 from core.analysis.premium import premium
 from core.analysis.recompiles import COMPILED, JIT, RAN_EAGER, RECOMPILED, REUSED, LedgerRow, ledger
 from core.analysis.sizes import kernel_changes
@@ -33,8 +33,8 @@ def findings(
     own = {one.name: [row for row in rows if row.series == one.name] for one in series}
     told: list[str | None] = [_silent(one, own[one.name], limit) for one in series]
     told += [_compiles(one, own[one.name]) for one in series if shared]
-    told += [_jits(one, own[one.name], axes, width_name) for one in series]
-    told += [_padding(series, axes, role, width_name, fixed) for role in roles if not role.matmul and width_name]
+    told += [_jits(one, own[one.name], axes, width_name if shared else None) for one in series]
+    told += [_padding(series, axes, role, width_name) for role in roles if not role.matmul]
     told += [_premium(series, axes, roles, shared=shared), _products(series, axes, roles)]
     told += [
         f"{one.title} against {one.against_title}: {one.words}."
@@ -42,7 +42,7 @@ def findings(
         if one.verdict != UNKNOWN and shared
     ]
     told += [_changes(series, axes, roles), *(_graphs(one, own[one.name]) for one in series)]
-    told += [*(_failures(one, axes) for one in series), _doubts(series)]
+    told += [*(_failures(one, axes) for one in series), _busy(series), _doubts(series)]
     return tuple(one for one in told if one)
 
 
@@ -55,14 +55,14 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
     counts = sorted(((sum(cell.winner_title == title for cell in won), title) for title in titles), reverse=True)
     parts = [f"{title} in {n}" for n, title in counts]
     rest = (
-        (ALIKE, "shows no difference beyond the noise", "show no difference beyond the noise"),
+        (ALIKE, "has nobody ahead beyond the noise", "have nobody ahead beyond the noise"),
         (DEPENDS, "depends on the compile", "depend on the compile"),
         (UNKNOWN_CELL, "is unknown", "are unknown"),
     )
     verdicts = [cell.verdict for cell in cells]
     ahead = f"ahead are {', '.join(parts)}" if parts else "nobody is ahead anywhere"
     others = "".join(f"; {counted(verdicts.count(which), *words)}" for which, *words in rest if which in verdicts)
-    told = [f"By {time}, of {counted(len(cells), 'cell')}: {ahead}{others}."]
+    told = [f"By {time}, of {counted(len(cells), 'measured cell')}: {ahead}{others}."]
     if won:
         most = max(won, key=lambda cell: cell.margin or 0.0)
         told.append(f"The widest margin, at {most.sizes}, is that of {most.words}.")
@@ -94,12 +94,12 @@ def _compiles(one: SeriesFacts, rows: Sequence[LedgerRow]) -> str | None:
     last = compiled[-1]
     after = [row.kind for row in rows if row.call > last.call]
     stopped = bool(after) and set(after) == {REUSED}
-    if stopped and len(compiled) == 1:
+    if stopped and len(compiled) == 1 and compiled[0] is rows[0] and len({row.served_by for row in rows}) == 1:
         return f"{head}: its one entry served them all."
     opening = next((row for row in compiled if row.opened), None)
     told = [_opened(opening)] if opening else []
     if last.kind == RECOMPILED and last.reasons and last is not opening:
-        told.append(f"at the {ordinal(last.call)}, {last.reasons[0].plain}")
+        told.append(f"last at the {ordinal(last.call)}, for {last.reasons[0].plain}")
     ended = " and then no more" if stopped else ", at every one of them" if len(compiled) == len(rows) > 1 else ""
     return f"{head}{ended}{': ' if told else ''}{'; '.join(told)}."
 
@@ -128,23 +128,19 @@ def _padding(
     axes: Sequence[str],
     role: Role,
     width_name: str | None,
-    fixed: Mapping[str, int] | None,
 ) -> str | None:
     if width_name is None:
         return None
-    rows = padding(series, axes, role, width_name=width_name, fixed_width=(fixed or {}).get(width_name))
-    known = [row for row in rows if row.ratio is not None]
-    if not known:
-        return None
-    # Where the width stays, the shortest kernels have the largest ratios, for reasons that are not their padding.
-    by_ratio = width_name in axes
-    worst = max(known, key=lambda row: (row.ratio or 0.0) if by_ratio else row.liger_us.median if row.liger_us else 0.0)
-    if worst.is_noise or (worst.ratio or 0.0) < 1:
+    known = [row for row in padding(series, axes, role, width_name=width_name) if row.ratio is not None]
+    worst = max(known, key=lambda row: row.ratio or 0.0, default=None)
+    if worst is None or worst.is_noise or (worst.ratio or 0.0) < 1:
         return None
     is_padded = worst.padded is not None and worst.padded > worst.width
     why = f": its rows of {worst.width:,} are padded to {worst.padded:,}" if is_padded else ""
+    full = next((row for row in known if is_padded and row.series == worst.series and row.width == worst.padded), None)
+    beside = f" (at {full.sizes}, with nothing to pad, {full.ratio:.2f} times)" if full else ""
     what = f"the {role.title} takes {worst.ratio:.2f} times as long on {worst.title} as on {worst.against_title}"
-    return f"At {worst.sizes} {what}{why}."
+    return f"At {worst.sizes} {what}{why}{beside}."
 
 
 def _premium(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role], *, shared: bool) -> str | None:
@@ -162,8 +158,8 @@ def _premium(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence
     what = f"the {most.role_title} takes" if most.role is not None else "all kernels take"
     return (
         f"With sizes left open {what} up to {percent(abs(change))} {'more' if change > 0 else 'less'} time "
-        f"({most.title} against {most.static_title}, at {most.sizes}); beyond the noise at {len(apart_rows)} of "
-        f"{counted(len(own), 'point')}."
+        f"({most.title} against {most.static_title}, at {most.sizes}, one compile each); beyond the noise at "
+        f"{len(apart_rows)} of {counted(len(own), 'point')}."
     )
 
 
@@ -174,7 +170,8 @@ def _products(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequenc
     for index in indices(series):
         pairs = [(one, point) for one in series if (point := first_round(one, index)) and _has(point, products)]
         points = [point for _, point in pairs]
-        if products and len(points) > 1 and apart(points, [one.title for one, _ in pairs]) is None:
+        on_gpu = all(point.on_gpu for point in points)  # on a CPU what else runs there differs more than they do
+        if products and on_gpu and len(points) > 1 and apart(points, [one.title for one, _ in pairs]) is None:
             sums = [sum(point.role_us[name].median for name in products) for point in points]
             same = len({_kernels(point, products) for point in points}) == 1
             compared.append((max(sums) / min(sums) - 1, sizes_words(axes, points[0].values), same))
@@ -182,12 +179,12 @@ def _products(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequenc
         return None
     most, where, same = max(compared)
     if most <= NOISE:
-        return f"The matrix products take the same time on all backends (within {NOISE:.0%}) at {counted(len(compared), 'size')}."
+        return f"The matrix products take the same time on all backends (within {NOISE:.0%}) at {counted(len(compared), 'call')}."
     differ = sum(share > NOISE for share, _, _ in compared)
+    very_same = ", though the kernels are the very same" if same else ""
     return (
         f"The matrix products differ by more than {NOISE:.0%} between backends at {differ} of "
-        f"{counted(len(compared), 'size')}, most at {where} ({percent(most)}"
-        f"{', as the very same kernels: what differs is caches or clocks' if same else ''})."
+        f"{counted(len(compared), 'call')}, most at {where} ({percent(most)}{very_same})."
     )
 
 
@@ -205,7 +202,7 @@ def _has(point: PointFacts, products: Iterable[str]) -> bool:
 
 def _changes(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:
     found = kernel_changes(series, axes, [role for role in roles if role.matmul])
-    if not found:
+    if not found or not any(point.on_gpu for one in series for point in one.points):
         return None
     first = found[0]
     own = [one for one in found if (one.series, one.role) == (first.series, first.role)]
@@ -232,6 +229,18 @@ def _failures(one: SeriesFacts, axes: Sequence[str]) -> str | None:
     return (
         f"{one.title} failed at {len(failed)} of {counted(len(one.points), 'point')}, first at {where}: "
         f"{(failed[0].failure or '').rstrip('.')}."
+    )
+
+
+def _busy(series: Sequence[SeriesFacts]) -> str | None:
+    points = [point for one in series for point in one.points]
+    busy = [point for point in points if step_doubt(point) is not None]
+    if not busy:
+        return None
+    kernels = " Their kernel times are not touched by that." if all(point.on_gpu for point in busy) else ""
+    return (
+        f"The step times of {len(busy)} of {counted(len(points), 'point')} are shown and compared with none: "
+        f"{BUSY_HOST}.{kernels}"
     )
 
 

@@ -119,8 +119,9 @@ class PointFacts:
     `values` are the sizes along the sweep's axes. `count` is how often the traffic calls this size (1 elsewhere). `order` is
     when it was measured. `step_us` is the unprofiled step. `role_us` is the time of each role a step. `failure` is the
     sentence why there are no times; a failed point may still have a call. `clocks_mhz` are the SM clock's readings around
-    the profile; `doubt` says in words why its times must not be set beside others (None where they may be). `dims` says which
-    size each dimension of the call's tensors holds.
+    the profile; `doubt` says in words why its times must not be set beside others (None where they may be), and
+    `beside_others` that other sweeps were measured in turns with it, sharing the CPU. `dims` says which size each dimension
+    of the call's tensors holds.
     """
 
     run_id: str
@@ -145,6 +146,7 @@ class PointFacts:
     failure: str | None = None
     failure_kind: str | None = None
     dims: tuple[DimName, ...] = ()
+    beside_others: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,6 +14,7 @@ from core.roles import Role
 
 #: Liger's kernels take no wider rows in one piece (calculate_settings in liger_kernel/ops/utils.py).
 WIDEST = 65_536
+_NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 @dataclass(frozen=True)
@@ -44,20 +46,18 @@ class Padding:
     words: str
 
 
-def padding(
-    series: Sequence[SeriesFacts], axes: Sequence[str], role: Role, *, width_name: str, fixed_width: int | None = None
-) -> tuple[Padding, ...]:
+def padding(series: Sequence[SeriesFacts], axes: Sequence[str], role: Role, *, width_name: str) -> tuple[Padding, ...]:
     """A row a point that does `role` in one of Liger's kernels, beside the first series that does it in a generated kernel.
 
-    `width_name` is the size that is a row's length: one of `axes`, or else `fixed_width` holds it. Kernels and not names of
-    backends tell who is who.
+    `width_name` is the size that is a row's length; where it is none of `axes` there are no rows, for at one width nothing
+    tells the padding from what else differs. Kernels and not names of backends tell who is who.
     """
-    blocks = _blocks(series, axes, width_name, fixed_width)
+    blocks = _blocks(series, axes, width_name)
     rows = []
     for one in series:
         for point in one.points:
             own = _kernel(point, role, "liger")
-            width = _width(point, axes, width_name, fixed_width)
+            width = _width(point, axes, width_name)
             if own is None or width is None:
                 continue
             block = blocks.get((own.name, width))
@@ -74,24 +74,22 @@ def padded_width(width: int, block: int | None) -> int | None:
     return found if found <= WIDEST else None
 
 
-def _width(point: PointFacts, axes: Sequence[str], name: str, fixed: int | None) -> int | None:
-    return dict(zip(axes, point.values, strict=True)).get(name, fixed)
+def _width(point: PointFacts, axes: Sequence[str], name: str) -> int | None:
+    return dict(zip(axes, point.values, strict=True)).get(name)
 
 
 def _kernel(point: PointFacts, role: Role, family: str) -> PointKernel | None:
     return next((one for one in point.kernels if one.role == role.name and one.family == family), None)
 
 
-def _blocks(
-    series: Sequence[SeriesFacts], axes: Sequence[str], name: str, fixed: int | None
-) -> dict[tuple[str, int], int]:
+def _blocks(series: Sequence[SeriesFacts], axes: Sequence[str], name: str) -> dict[tuple[str, int], int]:
     """BLOCK_SIZE by kernel and width, from the JIT compiles that were seen."""
     found = {}
     for point in (point for one in series for point in one.points if point.call):
-        width = _width(point, axes, name, fixed)
+        width = _width(point, axes, name)
         for jit in (point.call.jits if point.call else None) or ():
             block = jit.constexprs.get("BLOCK_SIZE", "")
-            if width is not None and block.isdigit() and int(block) > 0:
+            if width is not None and _NUMBER.fullmatch(block) and int(block) > 0:
                 found[jit.kernel, width] = int(block)
     return found
 

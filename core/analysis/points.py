@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.spread import Spread
 from core.analysis.stack import CLOCKS_ALIKE
+from core.analysis.wording import us
 
 #: Times closer than this are no difference: medians of the very same kernel differ by as much from run to run.
 NOISE = 0.02
@@ -14,6 +15,13 @@ NOISE = 0.02
 STEPS_MIN = 3
 #: What is said of times whose very middle half is wide.
 VARIES = "the times vary widely: something else was at work on the machine"
+
+
+#: A step that takes so much longer than its kernels waits for the CPU.
+PACED = 1.3
+#: Repeats of the same call may differ by as much before their host is called unsteady.
+STEADY = 1.25
+BUSY_HOST = "other sweeps were measured in turns with this one and shared the CPU, which sets the pace there"
 
 
 def is_sound(point: PointFacts) -> bool:
@@ -32,6 +40,30 @@ def apart(points: Sequence[PointFacts], titles: Sequence[str]) -> str | None:
     if len(devices) > 1:
         return f"the devices differ ({', '.join(devices)})"
     return clocks_apart(points)
+
+
+def cpu_sets_pace(point: PointFacts) -> bool:
+    """Whether a step on a GPU waits for the CPU: then it tells of the host as much as of its kernels."""
+    step, kernels = point.step_us, point.kernel_time_us
+    return point.on_gpu and step is not None and kernels is not None and step.median > PACED * kernels.median
+
+
+def step_doubt(point: PointFacts) -> str | None:
+    """Why the point's step time must not be set beside others although its kernel times may, in words; None where it may."""
+    return BUSY_HOST if point.beside_others and (cpu_sets_pace(point) or not point.on_gpu) else None
+
+
+def unsteady(series: SeriesFacts, point: PointFacts) -> str | None:
+    """Whether the very same call took quite another time at another position of the list, in words."""
+    if point.step_us is None or point.call is None:
+        return None
+    for other in series.points:
+        if other.values != point.values or other is point or other.step_us is None or other.call is None:
+            continue
+        low, high = sorted((point.step_us.median, other.step_us.median))
+        if other.call.served_by == point.call.served_by and high > STEADY * low:
+            return f"{series.title} took {us(low)} and {us(high)} for the same call at different times"
+    return None
 
 
 def clocks_apart(points: Sequence[PointFacts]) -> str | None:

@@ -72,7 +72,10 @@ def _static(series: Sequence[SeriesFacts], *, shared: bool) -> SeriesFacts | Non
 
 def _static_point(static: SeriesFacts, point: PointFacts) -> PointFacts | None:
     own = (one for one in static.points if (one.index, one.round) == (point.index, point.round))
-    return next((one for one in own if one.call is not None and one.call.served_by), None)
+    left_open = dynamic_entries(static)  # dimensions that were marked dynamic are open in any backend
+    return next(
+        (one for one in own if one.call and one.call.served_by and not left_open & set(one.call.served_by)), None
+    )
 
 
 def _ran_open(series: SeriesFacts, point: PointFacts, left_open: frozenset[str]) -> bool:

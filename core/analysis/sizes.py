@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -15,6 +16,7 @@ from core.roles import Role
 
 #: What a time is of: the sum of a step's kernels, or the unprofiled step.
 KERNEL_TIME, STEP_TIME = "kernel time", "step time"
+_GRAPH = re.compile(r"^graph_\d+_")
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,11 @@ def whole_times(series: Sequence[SeriesFacts], axes: Sequence[str], which: str) 
     )
 
 
+def time_words(which: str, points: Iterable[PointFacts]) -> str:
+    """What a time is called: a CPU run has no kernels, but operators."""
+    return which if which == STEP_TIME or any(point.on_gpu for point in points) else "operator time"
+
+
 def time_of(point: PointFacts, which: str) -> Spread | None:
     """The point's kernel time or step time."""
     return point.kernel_time_us if which == KERNEL_TIME else point.step_us
@@ -162,7 +169,8 @@ def _names(kernels: Sequence[str]) -> str:
 
 
 def _kernels(point: PointFacts, role: str) -> tuple[str, ...]:
-    return tuple(sorted({kernel.name for kernel in point.kernels if kernel.role == role}))
+    # A generated C++ kernel carries the number of its graph, which every compile counts on.
+    return tuple(sorted({_GRAPH.sub("", kernel.name) for kernel in point.kernels if kernel.role == role}))
 
 
 def _by_size(series: SeriesFacts) -> list[PointFacts]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.analysis.breakeven import lost_to_compiling_s
 from core.analysis.ledger import SeriesFacts
-from core.analysis.points import NOISE, STEPS_MIN, apart, indices, plain_series
+from core.analysis.points import NOISE, STEPS_MIN, apart, indices, plain_series, step_doubt
 from core.analysis.wording import about, counted, listed, percent, seconds, sizes_words
 
 #: Rows that can be compared must hold this share of the calls for an answer.
@@ -74,18 +74,18 @@ class Answer:
     flip: Flip | None = None
 
 
-def bills(series: Sequence[SeriesFacts], axes: Sequence[str]) -> tuple[Bill, ...]:
-    """A bill a series, in their order."""
-    rows = len(indices(series))
-    return tuple(_bill(one, axes, rows) for one in series)
+def bills(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None = None) -> tuple[Bill, ...]:
+    """A bill a series, in their order. `rows` is how many the traffic has (None: as many as were measured by anyone)."""
+    wanted = len(indices(series)) if rows is None else rows
+    return tuple(_bill(one, axes, wanted) for one in series)
 
 
-def answer(series: Sequence[SeriesFacts], axes: Sequence[str]) -> Answer:
+def answer(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None = None) -> Answer:
     """What to use, in one sentence: what it saves against eager, how surely, and what would turn the answer.
 
-    Backends whose seconds are unknown are left out, and so are rows at which a time is in doubt or clocks differ; both are
-    said."""
-    found = bills(series, axes)
+    Backends whose seconds are unknown are left out, and so are the steps of rows at which a time is in doubt or clocks differ;
+    both are said. What was compiled at such a row served the others, so it is counted all the same."""
+    found = bills(series, axes, rows)
     known = {bill.series for bill in found if bill.seconds is not None}
     able = [one for one in series if one.name in known]
     beside = "".join(f" Left out: {bill.title} ({bill.why})." for bill in found if bill.series not in known)
@@ -98,10 +98,16 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str]) -> Answer:
     if share < _SHARE_MIN:
         return Answer(None, f"What to use is unknown: {why}.{beside}")
     if apart_at:
-        rows = f"{len(indices(alike))} of {counted(len(indices(able)), 'row')}"
+        part = f"{len(indices(alike))} of {counted(len(indices(able)), 'row')}"
         calls = percent(share) if share < 0.995 else "more than 99%"
-        beside = f" This is over {rows}, {calls} of the calls: {why}.{beside}"
-    costs = [(bill, bill.seconds) for bill in bills(alike, axes) if bill.seconds is not None]
+        beside = f" This is over the steps of {part}, {calls} of the calls: {why}.{beside}"
+    spent = {
+        one.name: sum(lost_to_compiling_s(one, point) or 0.0 for point in one.points if point.index in apart_at)
+        for one in able
+    }
+    left = len(indices(alike))
+    bills_left = [_bill(one, axes, left, compiled_elsewhere_s=spent[one.name]) for one in alike]
+    costs = [(bill, bill.seconds) for bill in bills_left if bill.seconds is not None]
     if len(costs) == 1:
         ((bill, cost),) = costs
         return Answer(
@@ -115,7 +121,7 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str]) -> Answer:
     return replace(judged, sentence=judged.sentence + eager + beside)
 
 
-def _bill(one: SeriesFacts, axes: Sequence[str], rows: int) -> Bill:
+def _bill(one: SeriesFacts, axes: Sequence[str], rows: int, *, compiled_elsewhere_s: float = 0.0) -> Bill:
     points = one.points
     why = _why_unknown(one, axes, rows)
     doubts = [f"{sizes_words(axes, point.values)}: {point.doubt}" for point in points if point.doubt is not None]
@@ -126,7 +132,7 @@ def _bill(one: SeriesFacts, axes: Sequence[str], rows: int) -> Bill:
         series=one.name,
         title=one.title,
         calls=sum(point.count for point in points),
-        seconds=None if why else _seconds(one),
+        seconds=None if why else _seconds(one, compiled_elsewhere_s),
         peak_bytes=max(peaks) if points and len(peaks) == len(points) else None,
         steps=steps,
         eager_calls=sum(count for count, call in calls if call.ran_eager) if len(calls) == len(points) else None,
@@ -157,10 +163,10 @@ def _why_unknown(one: SeriesFacts, axes: Sequence[str], rows: int) -> str | None
     return None
 
 
-def _seconds(one: SeriesFacts) -> Seconds:
+def _seconds(one: SeriesFacts, compiled_elsewhere_s: float) -> Seconds:
     known = [(point, point.call, point.step_us) for point in one.points if point.call and point.step_us]
-    first_s = sum(call.first_call_s for _, call, _ in known)
-    compiling_s = sum(lost_to_compiling_s(one, point) or 0.0 for point, _, _ in known)
+    first_s = sum(call.first_call_s for _, call, _ in known) + compiled_elsewhere_s
+    compiling_s = sum(lost_to_compiling_s(one, point) or 0.0 for point, _, _ in known) + compiled_elsewhere_s
     again_s = sum((point.count - 1) * step.median for point, _, step in known) / 1e6
     return Seconds(
         total_s=first_s + again_s,
@@ -176,7 +182,8 @@ def _seconds(one: SeriesFacts) -> Seconds:
 def _apart(able: Sequence[SeriesFacts], index: int, axes: Sequence[str]) -> str | None:
     """Why the times of a row must not be set beside each other, in words; None where they may be."""
     pairs = [(point, one.title) for one in able for point in one.at(index)]
-    why = apart([point for point, _ in pairs], [title for _, title in pairs])
+    points = [point for point, _ in pairs]
+    why = apart(points, [title for _, title in pairs]) or next(filter(None, map(step_doubt, points)), None)
     return f"at {sizes_words(axes, pairs[0][0].values)} {why}" if why else None
 
 
@@ -195,8 +202,8 @@ def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | N
     if base is None or base[0] is best:
         runner, runner_cost = min(others, key=lambda pair: pair[1].total_s)
         ratio = runner_cost.total_s / cost.total_s
-        more = f"{_factor(ratio)} times that" if ratio >= 2 else f"{percent(ratio - 1)} more"
-        next_best = "" if alike else f", {more} on {runner.title}"
+        more = f"{_factor(ratio)} times as long" if ratio >= 2 else f"{percent(ratio - 1)} more"
+        next_best = "" if alike else f", and {runner.title} would take {more}"
         return Answer(best.series, f"Use {best.title}{equal}: {took} in all{next_best}{turned}.", flip=flip)
     saved, low, high = _saved(cost, base[1])
     whole = base[1].total_s
@@ -233,7 +240,7 @@ def _flip(best: Bill, cost: Seconds, bill: Bill, other: Seconds) -> Flip | None:
 
 def _flip_words(flip: Flip | None, best: Bill, cost: Seconds) -> str:
     if flip is None:
-        return "; no other amount of this traffic turns that beyond the noise"
+        return "; more or less of the same traffic would not turn that"
     if flip.scale < 1:
         because = f": compiling takes {seconds(cost.compiling_s)}" if cost.compiling_s else ""
         return f"; with fewer than {about(flip.calls)} of its {best.calls:,} calls it is {flip.title}{because}"

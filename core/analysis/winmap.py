@@ -9,8 +9,8 @@ from statistics import median
 
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.numerics import TOLERANCES
-from core.analysis.points import NOISE, VARIES, clocks_apart, indices
-from core.analysis.sizes import time_of
+from core.analysis.points import NOISE, VARIES, clocks_apart, indices, step_doubt
+from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_of, time_words
 from core.analysis.wording import listed, percent, sizes_words, us_range
 
 WINS, ALIKE, DEPENDS, UNKNOWN = "wins", "alike", "depends", "unknown"
@@ -63,7 +63,8 @@ def _cell(series: Sequence[SeriesFacts], index: int, axes: Sequence[str], time: 
     sides = tuple(_side(one, index, time) for one in series)
     unknown = Cell(index, values, sizes_words(axes, values), UNKNOWN, "", sides)
     why = _why_unknown(series, sides, index)
-    return replace(unknown, words=f"unknown: {why}") if why else _judged(unknown, time)
+    told = time_words(time, (point for one in series for point in one.at(index)))
+    return replace(unknown, words=f"unknown: {why}") if why else _judged(unknown, time, told)
 
 
 def _side(one: SeriesFacts, index: int, time: str) -> Side:
@@ -98,10 +99,10 @@ def _problem(point: PointFacts, time: str) -> str | None:
         return "it ran eager, without compiled code"
     found = time_of(point, time)
     if found is None:
-        return f"its {time} was not measured"
+        return f"its {time_words(time, (point,))} was not measured"
     if found.is_wide:
         return VARIES
-    return None
+    return step_doubt(point) if time == STEP_TIME else None
 
 
 def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> str | None:
@@ -110,7 +111,7 @@ def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: in
             return f"{side.title} {side.why}"
         if len(side.rounds_us) < ROUNDS_MIN:
             because = f" ({side.why})" if side.why else ""
-            return f"{side.title}: {len(side.rounds_us)} of the {ROUNDS_MIN} rounds that a winner stands on{because}"
+            return f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count{because}"
     if len(sides) < 2:
         return "there is nothing to compare it with"
     sound = [point for one in series for point in one.at(index) if point.doubt is None]
@@ -118,7 +119,7 @@ def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: in
     return f"the devices differ ({', '.join(sorted(devices))})" if len(devices) > 1 else clocks_apart(sound)
 
 
-def _judged(cell: Cell, time: str) -> Cell:
+def _judged(cell: Cell, time: str, told: str) -> Cell:
     ordered = sorted(cell.sides, key=lambda side: side.median_us or 0.0)
     first, second = ordered[0], ordered[1]
     gap_us = min(_low(side) for side in ordered[1:]) - _high(first)
@@ -127,14 +128,14 @@ def _judged(cell: Cell, time: str) -> Cell:
         return replace(
             cell,
             verdict=WINS,
-            words=f"{first.title}: {percent(margin)} less {time} than {second.title}, {_times(first)} against {_times(second)}",
+            words=f"{first.title}: {percent(margin)} less {told} than {second.title}, {_times(first)} against {_times(second)}",
             winner=first.series,
             winner_title=first.title,
             runner_up=second.series,
             margin=margin,
         )
     in_front = [side for side in ordered if _low(side) <= min(map(_high, ordered)) * (1 + NOISE)]
-    straddled = _straddled(in_front)
+    straddled = _straddled(in_front) if time == KERNEL_TIME else None  # a step also varies by what the host does
     if straddled:
         lucky, other = straddled
         words = (
@@ -145,7 +146,7 @@ def _judged(cell: Cell, time: str) -> Cell:
     who = "; ".join(f"{side.title} {_times(side)}" for side in in_front)
     behind = [side.title for side in ordered if side not in in_front]
     slower = f"; slower: {listed(behind)}" if behind else ""
-    return replace(cell, verdict=ALIKE, words=f"no difference beyond the noise: {who}{slower}")
+    return replace(cell, verdict=ALIKE, words=f"nobody is ahead beyond the noise: {who}{slower}")
 
 
 def _straddled(in_front: Sequence[Side]) -> tuple[Side, Side] | None:

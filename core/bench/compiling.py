@@ -40,20 +40,29 @@ def note_compile() -> None:
 def cold_compile(workload: Workload, built: Built, device: str) -> tuple[Step, Compile, torch_internals.Observation]:
     """Compiles by a first call. The caller holds `torch_internals.cold()` open for as long as it uses the step."""
     step = step_of(built, backend_of(workload).apply(built.module))
-    row, seen = first_call(step, device)
+    row, seen, error = first_call(step, device)
+    if error is not None:
+        raise error
     note_compile()
     return step, row, seen
 
 
-def first_call(step: Step, device: str, *, cold: bool = True) -> tuple[Compile, torch_internals.Observation]:
-    """A step's first call, observed: what it compiled, and for how long. `cold` says that no disk cache can serve it.
+def first_call(
+    step: Step, device: str, *, cold: bool = True
+) -> tuple[Compile, torch_internals.Observation, Exception | None]:
+    """A step's first call, observed: what it compiled, and for how long; also where it failed, with what it raised. `cold`
+    says that no disk cache can serve it.
 
     The row says "first" where nothing had been compiled in this process before; see `note_compile`.
     """
     process = "warm" if _compiles_in_process else "first"
     with torch_internals.observe() as seen:
         start = time.perf_counter()
-        warm_up(step, device, calls=1)
+        error = None
+        try:
+            warm_up(step, device, calls=1)
+        except Exception as raised:  # noqa: BLE001  # what was compiled until then is told all the same
+            error = raised
         first_call_s = time.perf_counter() - start
     kernels = tuple(TunedKernel(t.kernel, t.chosen, t.candidates, None, None, None) for t in seen.tunings)
     row = Compile(
@@ -65,7 +74,7 @@ def first_call(step: Step, device: str, *, cold: bool = True) -> tuple[Compile, 
         kernel_time_us=None,
         graph_breaks=seen.graph_breaks,
     )
-    return row, seen
+    return row, seen, error
 
 
 class NotCompiledError(RuntimeError):

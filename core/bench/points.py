@@ -34,17 +34,35 @@ _MARKED = re.compile(
 )
 
 
+class FirstCallError(Exception):
+    """A first call that failed: what it set off until then; the cause is what was raised."""
+
+    def __init__(self, call: Call, measured: Measured) -> None:
+        super().__init__("the first call failed")
+        self.call, self.measured = call, measured
+
+
 def first_call(
     workload: Workload, step: timing.Step, device: str, dims: tuple[DimName, ...], jits: JitWatch, *, cold: bool
 ) -> tuple[Call, Measured]:
-    """The step's first call and what it set off; also the compile as a run keeps it, and the generated code."""
+    """The step's first call and what it set off; also the compile as a run keeps it, and the generated code.
+
+    Raises FirstCallError where it failed.
+    """
     measured = Measured()
     jits.taken()
     if not backend_of(workload).compiles:
         start = time.perf_counter()
-        timing.warm_up(step, device, calls=1)
-        return Call(first_call_s=round(time.perf_counter() - start, 6), jits=jits.taken()), measured
-    row, seen = compiling.first_call(step, device, cold=cold)
+        error: Exception | None = None
+        try:
+            timing.warm_up(step, device, calls=1)
+        except Exception as raised:  # noqa: BLE001  # told below, with what was set off until then
+            error = raised
+        call = Call(first_call_s=round(time.perf_counter() - start, 6), jits=jits.taken())
+        if error is not None:
+            raise FirstCallError(call, measured) from error
+        return call, measured
+    row, seen, error = compiling.first_call(step, device, cold=cold)
     found = attempts(seen.records, seen.metrics, dims)
     if any(one.ok for one in found):
         compiling.note_compile()
@@ -58,6 +76,8 @@ def first_call(
         graph_breaks=graph_breaks(seen.records) if seen.records or not found else None,
         jits=jits.taken(),
     )
+    if error is not None:
+        raise FirstCallError(call, measured) from error
     return call, measured
 
 

@@ -28,7 +28,7 @@ from core.bench.build import Built, build, step_of
 from core.bench.dims import dims_of
 from core.bench.jits import JitWatch
 from core.bench.packing import Measured, packed
-from core.bench.series_host import ERROR, PROGRESS, RESULT, SCRATCH, read_frame, write_frame
+from core.bench.series_host import ERROR, HOST, PROGRESS, RESULT, SCRATCH, read_frame, write_frame
 from core.bench.timing import Step, warm_up
 from core.estimate import Rates, check_fits, estimate
 from core.store.manifest import Failure, Protocol
@@ -105,6 +105,7 @@ class Life:
         with gpu.exclusive(lambda: None):
             for task in self._tasks:
                 with contextlib.suppress(Exception):  # it will fail again when it is measured, and be told there
+                    self._check_memory(self._workload(task))
                     self._called(task, cold=False)
             self._forget()
 
@@ -131,13 +132,15 @@ class Life:
             return 0
         tasks = {task.order: task for task in self._tasks}
         for number, done in enumerate(order.done, 1):
+            if done.fingerprint is None:
+                continue  # it failed before it was called, so it compiled nothing; a size that did not fit would not fit now
             report(f"repeating finished call {number} of {len(order.done)}, unmeasured")
             try:
                 call = self._called(tasks[done.order], cold=False)[0]
-            except Exception:  # noqa: BLE001  # a call that failed the first time fails again, and compiled as much
-                call = None
+            except points.FirstCallError as failed:  # as it did the first time
+                call = failed.call
                 self._drop_weights()
-            if fingerprint(call) != done.fingerprint and not (call is None or done.fingerprint == ""):
+            if fingerprint(call) != done.fingerprint:
                 raise LedgerError(
                     f"The process was started anew, and call {number} of {len(order.done)} compiled something else than "
                     "before, so what follows would not belong to this sweep; delete the sweep and run it again."
@@ -145,7 +148,10 @@ class Life:
         return len(order.done)
 
     def _called(self, task: Task, *, cold: bool) -> tuple[Call, Measured, Built, Step]:
-        """Builds the point's step and calls it until nothing of it is new any more; the first call is watched."""
+        """Builds the point's step and calls it until nothing of it is new any more; the first call is watched.
+
+        Raises points.FirstCallError, and whatever building raises.
+        """
         workload = self._workload(task)
         built, call = self._built(workload)
         self._mark(workload, built)
@@ -153,7 +159,8 @@ class Life:
         if self.device == "cuda":
             torch.cuda.reset_peak_memory_stats()
         graphs = self._graphs()
-        told, measured = points.first_call(workload, step, self.device, self._dims_of(workload), self.jits, cold=cold)
+        dims = self._dims_of(workload)
+        told, measured = points.first_call(workload, step, self.device, dims, self.jits, cold=cold)
         if told.limit is not None:
             self._limit_hit = True
         warm_up(step, self.device, _WARMUP_CALLS - 1)
@@ -254,7 +261,12 @@ class Life:
         limit_before = self._limit_hit
         report("calling it for the first time")
         point = replace(point, marked=self._marked(workload))
-        call, measured, built, step = self._called(task, cold=cold)
+        try:
+            call, measured, built, step = self._called(task, cold=cold)
+        except points.FirstCallError as failed:
+            assert isinstance(failed.__cause__, Exception)
+            failure = self._described(failed.__cause__, workload)
+            raise _PointFailedError(replace(point, call=failed.call), failed.measured, failure) from failed
         measured.fields["predicted"] = estimate(workload)
         point = replace(point, call=call)
         try:
@@ -316,6 +328,8 @@ def main() -> None:
     """Performs orders until stdin closes, or nothing is asked for a while."""
     if sys.platform == "linux":  # left alone, this process would measure beside whatever comes next
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != int(os.environ.get(HOST, os.getppid())):
+            return  # its host died while torch was being imported
     orders = os.fdopen(os.dup(sys.stdin.fileno()), "rb", buffering=0)
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what compilers print must not land between the answers

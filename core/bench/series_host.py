@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO
 
@@ -24,8 +24,9 @@ from core.sweep import plan
 from core.sweep_order import PointOrder
 
 Report = Callable[[str, int, int], None]
-#: Series of this many sweeps are kept alive side by side; one that was ended repeats its finished calls.
-HOSTS_MAX = 3
+#: Series of this many sweeps are kept alive side by side; one that was ended repeats its finished calls. Twice what one web
+#: process asks for at once (core.conductor_jobs.SIDE_BY_SIDE_MAX), for a scheduler may serve two.
+HOSTS_MAX = 8
 #: What a frame from the process is: what it does now, a finished point, or why there is none.
 PROGRESS, RESULT, ERROR = b"P", b"R", b"E"
 _LENGTH_BYTES = 8
@@ -33,6 +34,8 @@ _LOG_BYTES = 16_384
 #: The environment variable that names the folder for what a process writes while it lives, and how such folders begin; the
 #: host's process id follows.
 SCRATCH = "FUSIONSCOPE_SCRATCH"
+#: The one that holds the host's process id.
+HOST = "FUSIONSCOPE_HOST"
 _FOLDER = "fusionscope-series-"
 _ROOT = Path(__file__).resolve().parents[2]
 
@@ -57,7 +60,7 @@ class SeriesHost:
     def perform(self, order: PointOrder, report: Report) -> bytes:
         """Measures the point; its run file, also where the point failed. Raises SeriesError."""
         before = [done.order for done in order.done]
-        if self._process is None or self._process.poll() is not None or self._performed != before:
+        if not self.alive or self._performed != before:
             report("starting a process: importing torch", 0, 1)
             self._start()
         self._performed = [*before, order.task.order]
@@ -75,6 +78,11 @@ class SeriesHost:
             self.close()  # nothing more to do for it, or its CUDA context is lost
         return data
 
+    @property
+    def alive(self) -> bool:
+        """Whether there is a process, still running."""
+        return self._process is not None and self._process.poll() is None
+
     def close(self) -> None:
         """Ends the process, if there is one."""
         if self._process is not None:
@@ -91,7 +99,7 @@ class SeriesHost:
             stdout=subprocess.PIPE,
             stderr=self._log,
             cwd=_ROOT,
-            env=os.environ | {SCRATCH: self._scratch},
+            env=os.environ | {SCRATCH: self._scratch, HOST: str(os.getpid())},
         )
 
     def _ask(self, payload: bytes, report: Report) -> bytes:
@@ -139,7 +147,9 @@ def _remove_orphans() -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-_HOSTS: dict[tuple[str, str], SeriesHost] = {}
+Key = tuple[str, str]
+#: By sweep and process, the one that had its turn last at the end.
+_HOSTS: dict[Key, SeriesHost] = {}
 
 
 def point(payload: bytes, report: Report) -> bytes:
@@ -147,13 +157,19 @@ def point(payload: bytes, report: Report) -> bytes:
     order = sweep_order.decode(payload)
     key = (order.sweep_id, order.task.process)
     host = _HOSTS.pop(key, None) or SeriesHost()
-    others = [one for one in _HOSTS if one[0] == order.sweep_id]  # a sweep goes series after series
-    while len(_HOSTS) - len(others) >= HOSTS_MAX:
-        others.append(next(one for one in _HOSTS if one not in others))
-    for one in others:
+    for one in superfluous(order.sweep_id, {one: kept.alive for one, kept in _HOSTS.items()}):
         _HOSTS.pop(one).close()
     _HOSTS[key] = host
     return host.perform(order, report)
+
+
+def superfluous(sweep_id: str, others: Mapping[Key, bool]) -> tuple[Key, ...]:
+    """The processes to end before a sweep has its turn. `others` are the other processes and whether they still run, by sweep
+    and process, in the order of their last turns."""
+    # A sweep goes series after series, and one that ended by itself has nothing left to keep.
+    kept = [key for key, alive in others.items() if alive and key[0] != sweep_id]
+    # Sweeps take turns: the one that had its turn last is the last to need its process again.
+    return tuple(key for key in others if key not in kept[: HOSTS_MAX - 1])
 
 
 def write_frame(pipe: IO[bytes], tag: bytes, payload: bytes) -> None:

@@ -11,6 +11,8 @@ from core.charts.palette import look
 
 # No web font: a downloaded picture is drawn without it, and its texts would not fit the room measured for them.
 FONT = "Helvetica, Arial, sans-serif"
+#: A line of the source's text beyond the two that there is always room for.
+_LINE_PX = 16
 
 
 def shown(text: object) -> str:
@@ -52,4 +54,5 @@ def source_line(figure: go.Figure, source: Sequence[str], *, dark: bool) -> None
         align="right",
         font={"size": 12, "color": look(dark).faint},
     )
-    figure.update_layout(margin={"b": 114}, height=(figure.layout.height or 400) + 62)
+    more_px = _LINE_PX * max(0, len(source) - 2)
+    figure.update_layout(margin={"b": 114 + more_px}, height=(figure.layout.height or 400) + 62 + more_px)

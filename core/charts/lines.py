@@ -15,6 +15,7 @@ HEIGHT_PX = 430
 _SYMBOLS = ("circle", "square", "diamond", "triangle-up", "triangle-down", "cross", "star", "hexagon", "pentagon")
 _HOVER_CHARACTERS = 88
 _TICKS_MAX = 16
+_TITLE_STANDOFF_PX = 14
 #: Sizes or times that span more than this are drawn on a logarithmic axis.
 _LOG_FROM = 12.0
 
@@ -36,7 +37,8 @@ def line_figure(*, dark: bool, height_px: int = HEIGHT_PX) -> go.Figure:
         dragmode="zoom",
     )
     grid = figure.layout.xaxis.gridcolor
-    figure.update_yaxes(gridcolor=grid, automargin=True)
+    # Without a distance of its own the title lies over wide ticks in a picture.
+    figure.update_yaxes(gridcolor=grid, automargin=True, title_standoff=_TITLE_STANDOFF_PX)
     return figure
 
 
@@ -61,7 +63,7 @@ def size_axis(figure: go.Figure, sizes: Sequence[int], title: str) -> None:
 
 def time_axis(figure: go.Figure, times: Sequence[float], title: str) -> None:
     """The y axis: times from zero on, or logarithmic with ticks at 1, 2 and 5 where they span decades."""
-    figure.update_yaxes(title=shown(title))
+    figure.update_yaxes(title_text=shown(title))
     if not spans_decades(times):
         figure.update_yaxes(rangemode="tozero")
         return

@@ -23,8 +23,9 @@ _LEGEND = (
     (RAN_EAGER, "ran eager"),
     (FAILED, "failed"),
 )
-#: Lines of equal counts stand a little apart: this share of the highest, and never so far that they read as another count.
-_APART, _APART_MAX = 0.04, 0.12
+#: Lines of equal counts stand a little apart: this share of the highest, and all of them never so far that they read as
+#: another count.
+_APART, _APART_MAX, _APART_IN_ALL = 0.04, 0.12, 0.3
 _TICKS_MAX = 20
 _CALLS_MIN = 1e4
 #: How much further down the source line stands under labels of two lines.
@@ -39,9 +40,10 @@ def compile_counts(rows: Sequence[LedgerRow], *, source: Sequence[str], dark: bo
     names = list(dict.fromkeys(row.series for row in rows))
     colours = backend_colours(names)
     highest = max((count for row in rows if (count := _count(row)) is not None), default=1)
+    apart = min(_APART * highest, _APART_MAX, _APART_IN_ALL / max(1, len(names) - 1))
     for position, name in enumerate(names):
         own = [row for row in rows if row.series == name]
-        _add_counts(figure, own, colours[name], position * min(_APART * highest, _APART_MAX))
+        _add_counts(figure, own, colours[name], position * apart)
     seen = {row.kind for row in rows}
     for kind, words in _LEGEND:
         if kind in seen:
@@ -57,7 +59,7 @@ def compile_counts(rows: Sequence[LedgerRow], *, source: Sequence[str], dark: bo
     if len(sizes) <= _TICKS_MAX:
         labels = [f"{call}<br>{' × '.join(map(str, values))}" for call, values in sorted(sizes.items())]
         figure.update_xaxes(tickvals=sorted(sizes), ticktext=labels, title="call, and its sizes")
-    figure.update_yaxes(title="compiles so far", range=[-0.06 * highest, 1.08 * highest + 6 * _APART_MAX])
+    figure.update_yaxes(title_text="compiles so far", range=[-0.06 * highest, 1.08 * highest + 6 * _APART_MAX])
     figure.update_yaxes(dtick=1 if highest <= 12 else None)
     source_line(figure, source, dark=dark)
     if len(sizes) <= _TICKS_MAX:
@@ -156,7 +158,7 @@ def break_even_chart(found: Sequence[PayBackOfList], *, source: Sequence[str], d
         title="calls, drawn as in the list", type="log", range=[0, math.log10(top) + 0.05], exponentformat="none"
     )
     figure.update_xaxes(tickformat=",d", dtick=1)
-    figure.update_yaxes(title=f"seconds ahead of {shown(against)}", range=[-1.25 * lowest, 1.25 * lowest])
+    figure.update_yaxes(title_text=f"seconds ahead of {shown(against)}", range=[-1.25 * lowest, 1.25 * lowest])
     source_line(figure, source, dark=dark)
     return figure
 

@@ -19,7 +19,6 @@ from core.roles import Role
 
 _LANE_PX = 190
 _NAMED_MAX = 20
-_BYTES = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def against_size(times: Sequence[SizeTime], *, axis: str, what: str, source: Sequence[str], dark: bool) -> go.Figure:
@@ -141,7 +140,7 @@ def role_stacks(
     )
     grid = {"gridcolor": theme.grid, "zeroline": False, "tickcolor": theme.grid}
     figure.update_xaxes(**{**grid, "gridcolor": "rgba(0,0,0,0)"}, automargin=True)
-    figure.update_yaxes(**grid, title="µs a step", rangemode="tozero", automargin=True)
+    figure.update_yaxes(**grid, title_text="µs a step", rangemode="tozero", automargin=True)
     every = -(-len(order) // _NAMED_MAX) or 1
     named = [(position, _bare(words)) for position, (_, words) in enumerate(order)][::every]
     figure.update_xaxes(
@@ -173,27 +172,29 @@ def _bare(sizes: str) -> str:
 
 
 def peak_memory(found: Sequence[Memory], *, axis: str, source: Sequence[str], dark: bool) -> go.Figure:
-    """A line a backend: the most memory that PyTorch had allocated at once. customdata: run id, then the hover's sizes."""
+    """A line a backend through the medians of its sizes, in MB: the most memory that PyTorch had allocated at once.
+    customdata: run id, then the hover's sizes."""
     figure = line_figure(dark=dark)
     colours = backend_colours([one.series for one in found])
-    largest = max((one.peak_bytes for one in found), default=1)
-    scale, unit = next(((size, unit) for size, unit in _BYTES if largest >= size), (1, "bytes"))
     for name in dict.fromkeys(one.series for one in found):
         own = [one for one in found if one.series == name]
+        by_x = {x: median(one.peak_bytes / 1e6 for one in own if one.x == x) for x in sorted({one.x for one in own})}
+        figure.add_trace(_line(own[0].title, name, colours[name], list(by_x), list(by_x.values())))
         figure.add_trace(
             go.Scatter(
-                mode="lines+markers",
+                mode="markers",
                 name=shown(own[0].title),
+                legendgroup=name,
+                showlegend=False,
                 x=[one.x for one in own],
-                y=[one.peak_bytes / scale for one in own],
-                line={"color": colours[name], "width": 2.5},
+                y=[one.peak_bytes / 1e6 for one in own],
                 marker={"symbol": symbol(name), "size": 11, "color": colours[name]},
                 customdata=[(one.run_id, shown(one.sizes)) for one in own],
-                hovertemplate=f"<b>{shown(own[0].title)}</b>, %{{customdata[1]}}<br>peak %{{y:,.2f}} {unit}<extra></extra>",
+                hovertemplate=f"<b>{shown(own[0].title)}</b>, %{{customdata[1]}}<br>peak %{{y:,.1f}} MB<extra></extra>",
             )
         )
     size_axis(figure, [one.x for one in found], axis)
-    figure.update_yaxes(title=f"peak memory, {unit}", rangemode="tozero")
+    figure.update_yaxes(title_text="peak memory, MB", rangemode="tozero", tickformat=",")
     source_line(figure, source, dark=dark)
     return figure
 
@@ -227,7 +228,7 @@ def premium_chart(rows: Sequence[Premium], *, axis: str, source: Sequence[str], 
             )
     figure.add_hline(y=1, line={"color": look(dark).text, "width": 1.5, "dash": "dot"})
     size_axis(figure, [_row_x(row) for row in known], axis)
-    figure.update_yaxes(title="times the static kernels")
+    figure.update_yaxes(title_text="times the static kernels")
     source_line(figure, source, dark=dark)
     return figure
 
@@ -286,8 +287,8 @@ def padding_chart(rows: Sequence[Padding], *, source: Sequence[str], dark: bool)
     figure.update_xaxes(gridcolor=theme.grid, zeroline=False, ticks="outside", tickcolor=theme.grid, automargin=True)
     figure.update_xaxes(row=2, title=shown(rows[0].width_name) if rows else "")
     figure.update_yaxes(gridcolor=theme.grid, zeroline=False, rangemode="tozero", automargin=True)
-    figure.update_yaxes(row=1, title=f"{shown(rows[0].role_title)}, µs a step" if rows else "")
-    figure.update_yaxes(row=2, title="idle lanes, %", rangemode="tozero")
+    figure.update_yaxes(row=1, title_text=f"{shown(rows[0].role_title)}, µs a step" if rows else "")
+    figure.update_yaxes(row=2, title_text="idle lanes, %", rangemode="tozero")
     figure.update_layout(height=HEIGHT_PX + 110)
     source_line(figure, source, dark=dark)
     return figure

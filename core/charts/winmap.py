@@ -46,7 +46,7 @@ def win_map_chart(
         **ticks, title=shown(axes[0]), tickvals=list(range(len(across))), ticktext=[f"{size:,}" for size in across]
     )
     figure.update_yaxes(
-        **ticks, title=shown(axes[1]), tickvals=list(range(len(up))), ticktext=[f"{size:,}" for size in up]
+        **ticks, title_text=shown(axes[1]), tickvals=list(range(len(up))), ticktext=[f"{size:,}" for size in up]
     )
     figure.update_xaxes(range=[-0.5, len(across) - 0.5])
     figure.update_yaxes(range=[-0.5, len(up) - 0.5])

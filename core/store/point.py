@@ -12,8 +12,9 @@ from core.analysis.spread import Spread
 class Point:
     """Which point of which sweep a run is. `order` is its place in the plan, `index` that in the list of sizes, `process`
     the name of the process that measured it, with `replayed` finished calls repeated before it, unmeasured, where that
-    process had to be started anew. `marked` are the dimensions that were marked dynamic. `role_us` is the time of each of
-    the layer's roles a step."""
+    process had to be started anew. `apart` marks one that was measured again after later points of its list, whose process
+    had never finished this call. `marked` are the dimensions that were marked dynamic. `role_us` is the time of each of the
+    layer's roles a step."""
 
     sweep: str
     order: int
@@ -28,3 +29,4 @@ class Point:
     role_us: dict[str, Spread]
     marked: tuple[DimName, ...] = ()
     replayed: int = 0
+    apart: bool = False

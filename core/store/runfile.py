@@ -85,13 +85,20 @@ def is_zip(source: Path) -> bool:
 def opened(source: Path | bytes) -> zipfile.ZipFile:
     """The zip behind a run file, to be closed by the caller. Raises RunFileError."""
     try:
-        return zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
+        archive = zipfile.ZipFile(io.BytesIO(source) if isinstance(source, bytes) else source)
     except FileNotFoundError as error:
         raise RunFileError(f"There is no file {error.filename}; check the path.") from error
     except DAMAGE as error:
         raise RunFileError(
             "The file is not a run (a zip with a manifest) or is damaged; fetch or record it again."
         ) from error
+    # Of a sweep's zip that was cut off, the last run file in it would be found, and taken for all that there is.
+    if archive.infolist() and min(member.header_offset for member in archive.infolist()) > 0:
+        archive.close()
+        raise RunFileError(
+            "The file is damaged: its beginning does not belong to the zip at its end; fetch or export it again."
+        )
+    return archive
 
 
 def _member(source: Path | bytes, name: str) -> bytes:

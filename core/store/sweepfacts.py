@@ -9,17 +9,19 @@ from core.analysis.numerics import Difference, mismatch
 from core.analysis.stack import Setting
 from core.store.head import head_of
 from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, throttle_words
+from core.store.spans import Span, span_of
 from core.store.sweeps import SweepEntry
 from core.sweep import Sweep, workload_at
 from core.workload import backend_of
 
 
-def facts(entry: SweepEntry, manifests: Sequence[Manifest]) -> tuple[SeriesFacts, ...]:
-    """The sweep's points as the analysis reads them, a series a backend, in the sweep's order."""
+def facts(entry: SweepEntry, manifests: Sequence[Manifest], beside: Sequence[Span] = ()) -> tuple[SeriesFacts, ...]:
+    """The sweep's points as the analysis reads them, a series a backend, in the sweep's order. `beside` are the spans, in
+    unix seconds, over which other sweeps were measured on the same machine."""
     sweep = entry.head.sweep
     found: dict[str, list[PointFacts]] = {name: [] for name in sweep.backends}
     for manifest in manifests:
-        found[manifest.workload.backend].append(_point_facts(sweep, manifest))
+        found[manifest.workload.backend].append(_point_facts(sweep, manifest, beside))
     series = []
     for name, points in found.items():
         backend = backend_of(workload_at(sweep, name, 0))
@@ -28,10 +30,11 @@ def facts(entry: SweepEntry, manifests: Sequence[Manifest]) -> tuple[SeriesFacts
     return tuple(series)
 
 
-def _point_facts(sweep: Sweep, manifest: Manifest) -> PointFacts:
+def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> PointFacts:
     point, head = manifest.point, head_of(manifest)
     assert point is not None, "a point of a sweep"
     setting = _setting(manifest)
+    start, end = span_of(manifest, manifest)
     return PointFacts(
         run_id=manifest.id,
         series=manifest.workload.backend,
@@ -55,6 +58,7 @@ def _point_facts(sweep: Sweep, manifest: Manifest) -> PointFacts:
         failure=head.failure,
         failure_kind=manifest.failure.kind if manifest.failure else None,
         dims=point.dims,
+        beside_others=any(other_start < end and start < other_end for other_start, other_end in beside),
     )
 
 

@@ -20,6 +20,7 @@ import msgspec
 from core.store import runfile, uploads
 from core.store.files import files_in
 from core.store.manifest import Manifest
+from core.store.possible import impossible, is_date
 from core.store.runfile import RunFileError
 from core.sweep import Sweep, Task, make_sweep, plan, to_sweep_fields, workload_at
 from core.sweep_order import point_id
@@ -30,9 +31,8 @@ HEAD = "sweep.json"
 _HEAD_BYTES_MAX = 1_000_000
 #: Unpacked, far above what any sweep holds: beyond it, a file only means to fill the memory.
 _UNPACKED_BYTES_MAX = 1_000_000_000
-_NAME = re.compile(r"(\d{4})" + re.escape(runfile.SUFFIX))
+_NAME = re.compile(r"([0-9]{4})" + re.escape(runfile.SUFFIX))
 _ID = re.compile(r"[A-Za-z0-9_-]{1,100}")
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def decode(data: bytes) -> SweepHead:
         raise RunFileError(
             f"{HEAD} cannot be read ({str(error)[:120]}); the file is damaged or not a sweep."
         ) from error
-    if not _ID.fullmatch(head.id) or not _DATE.match(head.created):
+    if not _ID.fullmatch(head.id) or not is_date(head.created):
         raise RunFileError(f"The sweep's name or date in {HEAD} is none that FusionScope gives; the file was edited.")
     try:
         known = make_sweep(to_sweep_fields(head.sweep)) == head.sweep
@@ -99,14 +99,16 @@ def point_problem(head: SweepHead, order: int, manifest: Manifest) -> str | None
     if order >= len(tasks):
         return f"The sweep has {len(tasks)} points, and {name_of(order)} is none of them; the file was renamed."
     task, point = tasks[order], manifest.point
-    told = (point.sweep, point.order, point.process, point.index, point.round) if point else None
-    if point is None or told != (head.id, order, task.process, task.index, task.round):
+    told = (point.sweep, point.order, point.process, point.index, point.round, point.values) if point else None
+    values = head.sweep.points[task.index]
+    if told != (head.id, order, task.process, task.index, task.round, values):
         return f"The run in {name_of(order)} is not that point of this sweep; the file was renamed or edited."
     if manifest.id != point_id(head.id, order) or manifest.workload != workload_at(
         head.sweep, task.backend, task.index
     ):
         return f"The run in {name_of(order)} is of another workload than the sweep's; the file was edited."
-    return None
+    problem = impossible(manifest)
+    return f"{name_of(order)}: {problem}" if problem else None
 
 
 def pack(head: SweepHead, points: Mapping[int, bytes]) -> bytes:

@@ -28,6 +28,7 @@ from core.store.head import head_of
 from core.store.index import TICK_NS, TRUSTED_NS
 from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
+from core.store.spans import Span, span_of
 from core.store.sweepfile import SweepHead
 from core.sweep import Sweep
 from core.sweep_order import point_id
@@ -38,6 +39,7 @@ TRACE_BYTES_MAX = 30_000_000
 #: A page looks at one sweep, or compares a few; each holds the manifests of up to a few thousand points.
 _SWEEPS_REMEMBERED = 12
 _HEADS_REMEMBERED = 1_000
+_ENDS_REMEMBERED = 4_000
 
 
 class SweepError(ValueError):
@@ -74,8 +76,9 @@ class SweepEntry:
 
 @dataclass(frozen=True)
 class _Known:
-    """What a point's file of that stamp holds: its manifest, or why it is none of the sweep's."""
+    """What a point's file of that stamp holds for the sweep of that head: its manifest, or why it is none of the sweep's."""
 
+    head: SweepHead
     stamp: str
     manifest: Manifest | None
     why: str | None = None
@@ -165,6 +168,15 @@ class Sweeps:
         found = self._read(entry)
         return tuple(known.manifest for known in found.values() if known.manifest is not None)
 
+    def spans_beside(self, entry: SweepEntry) -> tuple[Span, ...]:
+        """When the other sweeps of the same origin were measured on a device of the same name, each from its first point in
+        the plan's order to its last; of each, two points are read, once."""
+        own = self._whole_span(entry)
+        others = [
+            self._whole_span(one) for one in self.entries() if one.origin == entry.origin and one.head != entry.head
+        ]
+        return tuple(span for name, span in filter(None, others) if own and name == own[0])
+
     def run(self, run_id: str) -> Entry | None:
         """A point as a run like others, by its id; None where there is none."""
         sweep_id, _, number = run_id.rpartition("-")
@@ -229,13 +241,17 @@ class Sweeps:
                 )
             return known
         folder = self.home / "sweep-uploads" / safe_name(head.id)
+        if folder.exists():
+            raise RunFileError(
+                f"A folder of this name is already here, and its {sweepfile.HEAD} cannot be read; it is left as it is. "
+                "Update FusionScope, or move the folder away, then upload again."
+            )
         part = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.part")
         part.mkdir(parents=True)
         try:
             for order, own in points.items():
                 (part / sweepfile.name_of(order)).write_bytes(own)
             (part / sweepfile.HEAD).write_bytes(sweepfile.encode(head))
-            shutil.rmtree(folder, ignore_errors=True)  # what may lie there is no readable sweep
             part.rename(folder)
         except OSError:
             shutil.rmtree(part, ignore_errors=True)
@@ -282,8 +298,20 @@ class Sweeps:
             stamps = self._stamps(folder)
             known = self._known.get(folder, {})
             # What was found to be no point is still to be measured.
-            bad = {order for order, one in known.items() if one.why is not None and one.stamp == stamps.get(order)}
+            now = {order: one for order, one in known.items() if (one.head, one.stamp) == (head, stamps.get(order))}
+            bad = {order for order, one in now.items() if one.why is not None}
         return SweepEntry(head, folder, origin, frozenset(stamps) - bad, _stamp(stamps, stamp or ""))
+
+    def _whole_span(self, entry: SweepEntry) -> tuple[str, Span] | None:
+        """On what device a sweep was measured, and from when until when; None where no point tells."""
+        with self._lock:
+            stamps = self._stamps(entry.folder)
+        orders = sorted(order for order in entry.done if order in stamps)
+        first, last = (
+            next(filter(None, (_measured(entry.folder, entry.head, order, stamps[order]) for order in way)), None)
+            for way in (orders, reversed(orders))
+        )
+        return (first[0], (first[1][0], last[1][1])) if first and last else None
 
     def _stamps(self, folder: Path) -> dict[int, str]:
         """The stamps of the points' files. Points come by rename, which changes their folder: one that stays as it is is not
@@ -304,7 +332,8 @@ class Sweeps:
             now: dict[int, _Known] = {}
             for order, stamp in sweepfile.points_in(entry.folder).items():
                 known = before.get(order)
-                now[order] = known if known and known.stamp == stamp else _read_point(entry, order, stamp)
+                same = known is not None and (known.head, known.stamp) == (entry.head, stamp)
+                now[order] = known if known and same else _read_point(entry.folder, entry.head, order, stamp)
             self._known[entry.folder] = now
             while len(self._known) > _SWEEPS_REMEMBERED:
                 self._known.popitem(last=False)
@@ -342,14 +371,21 @@ def _head(folder: Path, stamp: str) -> tuple[SweepHead | None, str | None]:
     return head, None
 
 
-def _read_point(entry: SweepEntry, order: int, stamp: str) -> _Known:
+def _read_point(folder: Path, head: SweepHead, order: int, stamp: str) -> _Known:
     try:
-        manifest = runfile.read_manifest(entry.folder / sweepfile.name_of(order))
+        manifest = runfile.read_manifest(folder / sweepfile.name_of(order))
     except RunFileError as error:
         # What the disk refuses today it may give tomorrow, with the same stamp: no stamp, so that it is read again.
-        return _Known("" if isinstance(error.__cause__, OSError) else stamp, None, str(error))
-    why = sweepfile.point_problem(entry.head, order, manifest)
-    return _Known(stamp, None if why else manifest, why)
+        return _Known(head, "" if isinstance(error.__cause__, OSError) else stamp, None, str(error))
+    why = sweepfile.point_problem(head, order, manifest)
+    return _Known(head, stamp, None if why else manifest, why)
+
+
+@functools.lru_cache(maxsize=_ENDS_REMEMBERED)
+def _measured(folder: Path, head: SweepHead, order: int, stamp: str) -> tuple[str, Span] | None:
+    """On what device a point was measured, and when; None where its file does not tell."""
+    found = _read_point(folder, head, order, stamp).manifest
+    return None if found is None or found.device.kind == "unknown" else (found.device.name, span_of(found, found))
 
 
 def _stamp(points: dict[int, str], head: str) -> str:

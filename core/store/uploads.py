@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import re
 import zipfile
 
 from core.store import runfile
-from core.store.manifest import STATUSES, Manifest
+from core.store.manifest import Manifest
+from core.store.possible import impossible
 from core.store.runfile import RunFileError
 from core.trace import TraceError, read_trace
 from core.workload import Workload, WorkloadError, make, to_fields
@@ -15,10 +15,6 @@ from core.workload import Workload, WorkloadError, make, to_fields
 #: Unpacked, far above what any run holds: beyond it, a file only means to fill the memory.
 _UNPACKED_BYTES_MAX = 100_000_000
 _MEMBERS_MAX = 2_000
-_ID = re.compile(r"[A-Za-z0-9_-]{1,120}")
-_DATE = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d")
-#: A day; a run may take half an hour.
-_LONGEST_US = 86_400e6
 
 
 def checked(data: bytes, *, trace_bytes_max: int) -> Manifest:
@@ -37,7 +33,7 @@ def checked(data: bytes, *, trace_bytes_max: int) -> Manifest:
     if len(members) > _MEMBERS_MAX or sum(member.file_size for member in members) > _UNPACKED_BYTES_MAX:
         raise RunFileError("The file is far larger than any run's when unpacked; that is no run of FusionScope.")
     manifest = runfile.read_manifest(data)
-    problem = unknown_here(manifest.workload) or _impossible(manifest)
+    problem = unknown_here(manifest.workload) or impossible(manifest)
     if problem:
         raise RunFileError(problem)
     runfile.read_code(data)
@@ -57,21 +53,6 @@ def unknown_here(workload: Workload) -> str | None:
     except WorkloadError as error:
         return f"This FusionScope does not have what the run is of ({error}); update it."
     return None if known else "The run's sizes are not those of its layer in this FusionScope; update it."
-
-
-def _impossible(manifest: Manifest) -> str | None:
-    """What no run of FusionScope says, in one sentence; None where all is possible."""
-    if not _ID.fullmatch(manifest.id):
-        return "The run's name is none that FusionScope gives (letters, digits, - and _); the file was edited."
-    samples = {"step_us": manifest.step_us, "graph_replay_us": manifest.graph_replay_us}
-    for name, found in samples.items():
-        if found is not None and not all(0 < value < _LONGEST_US for value in found.values):
-            return f"The run's {name} holds times that no run can take; the file was edited or is damaged."
-    if manifest.peak_memory_bytes is not None and manifest.peak_memory_bytes < 0:
-        return "The run's peak memory is negative; the file was edited or is damaged."
-    if manifest.status not in STATUSES or not _DATE.match(manifest.created):
-        return "The run's status or date is none that FusionScope writes; the file was edited or is damaged."
-    return None
 
 
 def _no_zip(data: bytes) -> str:

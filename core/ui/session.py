@@ -12,7 +12,8 @@ from typing import Any
 import msgspec
 import streamlit as st
 
-from core.conductor import Conductor, Progress, execute_on
+from core.conductor import Conductor, Progress
+from core.conductor_jobs import Turns, execute_on
 from core.store import runfile
 from core.store.entry import Entry
 from core.store.manifest import Machine, Protocol
@@ -26,6 +27,8 @@ from core.workload import Workload
 RUN_TIMEOUT_S = 1800.0
 EXAMINATION = "examination"
 EXAMINATION_TIMEOUT_S = 300.0
+#: A worker is stopped in a moment; a process that is just starting takes longer.
+_STOP_S = 3.0
 
 
 @st.cache_resource
@@ -101,13 +104,14 @@ class _Conductors:
     """The sweeps that this server has carried out or is about to, by their id."""
 
     by_id: dict[str, Conductor] = field(default_factory=dict)
+    turns: Turns = field(default_factory=Turns)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def conduct(self, entry: SweepEntry) -> None:
         """Goes on with a sweep, unless that is under way. Called with the lock held."""
         known = self.by_id.get(entry.head.id)
         if known is None or not known.live:
-            conductor = self.by_id[entry.head.id] = Conductor(sweeps(), entry, execute_on(_engine()))
+            conductor = self.by_id[entry.head.id] = Conductor(sweeps(), entry, execute_on(_engine()), self.turns)
             conductor.start()
 
 
@@ -153,6 +157,16 @@ def cancel_sweep(sweep_id: str) -> None:
     conductor = _conductors().by_id.get(sweep_id)
     if conductor is not None:
         conductor.cancel()
+
+
+def stop_sweep(sweep_id: str) -> bool:
+    """Stops a sweep, and waits for its end; whether it was under way. It may need longer than this waits."""
+    conductor = _conductors().by_id.get(sweep_id)
+    if conductor is None or not conductor.live:
+        return False
+    conductor.cancel()
+    conductor.join(_STOP_S)
+    return True
 
 
 def want(workload: Workload, run_id: str) -> None:

@@ -21,7 +21,10 @@ _NOTICE = "shapes:notice"
 _NOTICED = "shapes:noticed"
 _VALUES_SHOWN = 14
 _NEAREST_MAX = 4
-_WAYS_IN_MAX = 6
+#: Of each kind; six in all.
+_WAYS_IN_MAX = {"sweep": 4, "map": 1, "traffic": 1}
+#: What a sweep's progress is called while it is not over.
+_LIVE = ("running", "waiting")
 
 
 @dataclass(frozen=True)
@@ -37,9 +40,9 @@ class Found:
 
 def follow_link() -> None:
     """Sets the pickers from the link; what is wrong with it is kept for `notice`."""
-    given = shapes_link.read() or shapes_link.last()
+    given, told = shapes_link.asked()
     fields = {name: value for name, value in given.items() if name not in (shapes_link.ID, *shapes_link.LOOKS)}
-    told, entry = None, None
+    entry = None
     if wanted := given.get(shapes_link.ID, ""):
         entry = session.sweeps().get(wanted)
         if entry is None:
@@ -142,10 +145,10 @@ def title(found: Shown) -> None:
                 help=words.origin_help(entry.origin),
             )
         st.badge(
-            words.badge(_mode(sweep)), color="gray",
+            words.badge(_mode(found)), color="gray",
             help=explain("win map") if sweep.kind == "map" else explain(sweep.mode),
         )  # fmt: skip
-        if not entry.complete:
+        if not entry.complete and not is_running(entry.head.id):  # its progress stands below, and is newer
             st.badge(
                 f"{len(entry.done):,} of {counted(entry.total, 'run')}", color="orange",
                 help="This sweep is unfinished: what is below stands on the points that are there.",
@@ -154,14 +157,19 @@ def title(found: Shown) -> None:
             st.caption(words.plain(words.origin(found.manifests[0])) + " (its first point)")
 
 
+def is_running(sweep_id: str) -> bool:
+    """Whether a sweep is being measured, or waits for its turn."""
+    progress = session.sweep_progress(sweep_id)
+    return progress is not None and progress.state in _LIVE
+
+
 def not_run_yet(found: Found) -> None:
     """Says that nobody carried the pick out yet, and names the nearest sweeps at hand."""
     if found.picked is not None:
         left = " Below is still the sweep that was picked before." if found.entry is not None else ""
         st.warning(words.plain(f"Not run yet: {found.picked.title}.{left}"), icon=":material/pending:")
-    layer, kind = shapes_pickers.fields_now()["layer"], shapes_pickers.fields_now()["kind"]
     entries = [one for one in session.sweeps().entries() if found.entry is None or one.head.id != found.entry.head.id]
-    near = sorted(entries, key=lambda one: (one.head.sweep.base.layer != layer, one.head.sweep.kind != kind))
+    near = sorted(entries, key=lambda one: _distance(one.head.sweep, shapes_pickers.fields_now()))
     if not near:
         if found.entry is None:
             st.info(
@@ -179,14 +187,23 @@ def not_run_yet(found: Found) -> None:
 
 
 def ways_in() -> tuple[SweepEntry, ...]:
-    """The whole sweeps that a newcomer is offered: of each kind on each layer the newest recorded one."""
+    """The sweeps that a newcomer is offered: the newest recorded one over each size of each layer, and of a few kinds."""
     found: dict[tuple[str, str, tuple[str, ...]], SweepEntry] = {}
     for entry in session.sweeps().entries():
         sweep = entry.head.sweep
         if entry.recorded:
             found.setdefault((sweep.kind, sweep.base.layer, sweep.axes), entry)
-    order = list(KINDS)
-    return tuple(sorted(found.values(), key=lambda one: order.index(one.head.sweep.kind))[:_WAYS_IN_MAX])
+    of_kind = {kind: [one for one in found.values() if one.head.sweep.kind == kind] for kind in KINDS}
+    return tuple(one for kind, own in of_kind.items() for one in own[: _WAYS_IN_MAX[kind]])
+
+
+def _distance(sweep: Sweep, fields: Mapping[str, str]) -> tuple[int, bool, bool]:
+    """How far a sweep is from a pick: layer first (one with sizes of the same names is nearer than another), then kind, then
+    axes. Smaller is nearer."""
+    layer, axes = layer_of(sweep.base), tuple(fields[name] for name in ("axis", "axis2") if name in fields)
+    alike = {size.name for size in layer.sizes} == set(shapes_pickers.size_names(fields["layer"]))
+    far = 0 if layer.name == fields["layer"] else 1 if alike else 2
+    return far, sweep.kind != fields["kind"], sweep.axes != axes
 
 
 def _fields(sweep: Sweep) -> str:
@@ -216,10 +233,13 @@ def _values(values: Sequence[int] | dict[int, None]) -> str:
     return "**" + " · ".join(listed) + "**"
 
 
-def _mode(sweep: Sweep) -> str:
+def _mode(found: Shown) -> str:
+    sweep = found.sweep
     points = counted(len(sweep.points), "cell" if sweep.kind == "map" else "point")
     if sweep.kind == "map":
-        return f"{points}, {sweep.rounds} cold compiles each"
+        begun = len({point.index for one in found.series for point in one.points})
+        measured = points if begun == len(sweep.points) else f"{begun:,} of {points} measured"
+        return f"{measured}, {sweep.rounds} cold compiles each"
     return f"{points}, {MODES[sweep.mode][0].lower()}{MODES[sweep.mode][1:]}"
 
 

@@ -16,6 +16,7 @@ from core.ui import session, words
 from core.ui.shapes_data import Shown, link_to_run, point_words
 
 _WHAT = {"code": "Generated code", "guards": "Guards"}
+_ALWAYS_DIFFER = ("# kernel path:", "# AOT ID:")
 _LINES_OF_CONTEXT = 3
 _LINES_SHOWN = 16
 
@@ -53,14 +54,14 @@ def show(found: Shown) -> None:
         return
     left, right = st.columns(2)
     first = _pick("Entry", "a", listed, 0, left)
-    second = _pick("Compare with", "b", listed, min(1, len(listed) - 1), right)
+    second = _pick("Compare with", "b", listed, _other(listed), right)
     what = st.segmented_control(
         "Look at", list(_WHAT), format_func=_WHAT.__getitem__, default="code", required=True, key="shapes:entry:what",
         help=f"{explain('guard')} The code is what Inductor wrote.",
     )  # fmt: skip
     texts = [_text(found, one, what) for one in (first, second)]
     if first is not second:
-        _difference(texts, first, second)
+        _difference(texts, first, second, what)
     for one, text in zip((first, second) if first is not second else (first,), texts, strict=False):
         guards = one.attempt.guard_count
         told = f"{guards:,} guards" if guards is not None else "guard count unknown"
@@ -77,22 +78,32 @@ def _pick(title: str, name: str, listed: tuple[CacheEntry, ...], first: int, pla
     return listed[at]
 
 
+def _other(listed: tuple[CacheEntry, ...]) -> int:
+    """The first entry of another backend or size than the first one's, of the same pass: another round of the same size is
+    the same code."""
+    first = listed[0]
+    own = (first.series.name, first.point.values)
+    for at, one in enumerate(listed):
+        if (one.series.name, one.point.values) != own and one.attempt.backward == first.attempt.backward:
+            return at
+    return min(1, len(listed) - 1)
+
+
 def _comparable(text: str) -> list[str]:
-    """The lines without those that name where the code lay on the disk, which always differ."""
-    return [line for line in text.splitlines() if not line.startswith("# kernel path:")]
+    """The lines without those that always differ: where the code lay on the disk, and the number of its graph."""
+    return [line for line in text.splitlines() if not line.startswith(_ALWAYS_DIFFER)]
 
 
-def _difference(texts: list[str], first: CacheEntry, second: CacheEntry) -> None:
+def _difference(texts: list[str], first: CacheEntry, second: CacheEntry, what: str) -> None:
     lines = difflib.unified_diff(
-        _comparable(texts[0]), _comparable(texts[1]), first.attempt.entry, second.attempt.entry, lineterm="",
-        n=_LINES_OF_CONTEXT,
-    )  # fmt: skip
+        _comparable(texts[0]), _comparable(texts[1]), first.title, second.title, lineterm="", n=_LINES_OF_CONTEXT
+    )
     difference = "\n".join(lines)
     if difference:
         is_long = difference.count("\n") > _LINES_SHOWN
         st.code(difference, language="diff", height=460 if is_long else "content")
     else:
-        st.caption("The two are the same, line for line.")
+        st.caption(f"Both have the same {_WHAT[what].lower()}, line for line.")
 
 
 def _text(found: Shown, one: CacheEntry, what: str) -> str:

@@ -13,6 +13,7 @@ from core.store import runfile, sweepfile
 from core.store.files import stamp_of
 from core.store.manifest import Device, Manifest
 from core.store.runfile import RunFileError
+from core.store.spans import Span
 from core.store.sweepfacts import facts
 from core.store.sweeps import SweepEntry
 from core.sweep import Sweep, axis_sizes
@@ -46,13 +47,13 @@ class Shown:
 
 def shown(entry: SweepEntry) -> Shown:
     """The sweep with all its finished points. A file that is damaged is left out; the store names it among its problems."""
-    return _shown(entry.head.id, entry.origin, entry.stamp, entry)
+    return _shown(entry.head.id, entry.origin, entry.stamp, session.sweeps().spans_beside(entry), entry)
 
 
 @st.cache_resource(max_entries=_SWEEPS_KEPT, show_spinner="Reading the sweep ...")
-def _shown(sweep_id: str, origin: str, stamp: str, _entry: SweepEntry) -> Shown:
+def _shown(sweep_id: str, origin: str, stamp: str, beside: tuple[Span, ...], _entry: SweepEntry) -> Shown:
     manifests = session.sweeps().manifests(_entry)
-    series = facts(_entry, manifests)
+    series = facts(_entry, manifests, beside)
     by_id = {manifest.id: manifest for manifest in manifests}
     by_run = {
         point.run_id: (by_id[point.run_id], one, point)
@@ -88,6 +89,11 @@ def point_words(sweep: Sweep, values: tuple[int, ...]) -> str:
 def fixed_sizes(sweep: Sweep) -> dict[str, int]:
     """The sizes that stay the same, by name."""
     return {name: value for name, value in sweep.base.sizes if name not in sweep.axes}
+
+
+def has_repeats(sweep: Sweep) -> bool:
+    """Whether the list comes to some size more than once."""
+    return len(set(sweep.points)) < len(sweep.points)
 
 
 def axis_words(sweep: Sweep) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import streamlit as st
 
 from core.glossary import explain
@@ -13,11 +15,15 @@ from core.ui import chrome, session, shapes, shapes_link, words
 _SAID = "shapes:said"
 _TAKEN_IN = "shapes:taken in"
 _UPLOAD_MB_MAX = 400
+#: A page drawn anew right after takes its toasts along: for so long they are said again.
+_SAID_S = 4.0
 
 
 def say_what_happened() -> None:
-    """What the last action came to; said once, where it moves nothing."""
-    for sentence, went_well in st.session_state.pop(_SAID, ()):
+    """What the last action came to; said for a moment, where it moves nothing."""
+    said = [one for one in st.session_state.get(_SAID, ()) if time.monotonic() - one[2] < _SAID_S]
+    st.session_state[_SAID] = said
+    for sentence, went_well, _ in said:
         st.toast(words.plain(sentence), icon=":material/check:" if went_well else ":material/warning:")
 
 
@@ -51,15 +57,19 @@ def _confirm(entry: SweepEntry) -> None:
 
 
 def _delete(entry: SweepEntry) -> None:
-    session.cancel_sweep(entry.head.id)
+    with st.spinner("Deleting it ..."):
+        was_running = session.stop_sweep(entry.head.id)
     try:
         session.sweeps().delete(entry.head.id)
     except SweepError as error:
-        _say(str(error), went_well=False)
+        stopping = (
+            "The sweep is being cancelled, which takes a moment longer; it is not deleted yet: press Delete again."
+        )
+        _say(stopping if was_running else str(error), went_well=False)
     except OSError as error:
         _say(f"The disk refused it ({error.strerror}); try again.", went_well=False)
     else:
-        _say("The sweep was deleted.")
+        _say("The sweep was cancelled and deleted." if was_running else "The sweep was deleted.")
 
 
 def upload() -> None:
@@ -107,4 +117,4 @@ def problems() -> None:
 
 
 def _say(sentence: str, *, went_well: bool = True) -> None:
-    st.session_state.setdefault(_SAID, []).append((sentence, went_well))
+    st.session_state.setdefault(_SAID, []).append((sentence, went_well, time.monotonic()))

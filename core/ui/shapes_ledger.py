@@ -47,7 +47,7 @@ def show(found: Shown, wanted: Sequence[LedgerRow], backends: Sequence[str]) -> 
     picked = [chosen[at] for at in event.selection.rows if at < len(chosen)]
     with place:
         if not picked:
-            st.caption("Tick a row to read Dynamo's own words in full and to open its timeline.")
+            st.caption("Tick a row to read Dynamo's own words in full, with a link to its timeline.")
         elif picked[0].run_id in found.by_run:
             link_to_run(found, picked[0].run_id)
     for row in picked:
@@ -200,6 +200,11 @@ def _constexprs(found: dict[str, str]) -> str:
     return ", ".join(f"{name} {value}" for name, value in found.items())
 
 
+def call_column() -> Any:
+    """The column of the calls' numbers."""
+    return st.column_config.NumberColumn("Call", help="Its place in the list, from 1.", width="small")
+
+
 def _columns() -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
 
@@ -208,7 +213,7 @@ def _columns() -> dict[str, Any]:
 
     once = "PyTorch's own metrics of the compiles that this call set off; empty where it set off none."
     return {
-        "call": number("Call", help="Its place in the list, from 1.", width="small"),
+        "call": call_column(),
         "backend": text("Backend", help=explain("backend"), width=165),
         "sizes": text("Size", help="What changes; the rest stands above.", width=130),
         "count": number("Count", help=explain("traffic")),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import streamlit as st
 
+from core.layers import LAYERS
 from core.sweep import Sweep, to_sweep_fields
 
 ID = "sweep"
@@ -13,16 +14,47 @@ VIEW = "view"
 BY = "by"
 #: What is looked at of a sweep; the rest of the link says which sweep.
 LOOKS = (VIEW, BY)
-#: Longer lists of sizes, and traffic, stay out of a link: the id alone then names the sweep.
+#: Longer lists of sizes, and traffic, stay out of a link that this page writes: the id alone then names the sweep.
 _FIELDS_MAX = 1_500
-_VALUE_MAX = 1_500
+#: Far above any list of sizes, and any traffic; a longer value of a link is left out whole.
+_VALUE_MAX = 8_000
+#: What a link may name of some sweep, beside its id and what is looked at.
+_FIELDS = {
+    *("kind", "layer", "backends", "dtype", "passes", "steps", "seed", "mode", "cache", "mark", "limit"),
+    *("axis", "values", "axis2", "values2", "rows"),
+    *(size.name for layer in LAYERS for size in layer.sizes),
+    *(flag.name for layer in LAYERS for flag in layer.flags),
+}
 _WRITTEN = "shapes:link:written"
+_PICKED = "shapes:link:picked"
 _SEEN = "shapes:link:seen"
 
 
 def read() -> dict[str, str]:
     """What the address bar says now."""
-    return {name: str(value)[:_VALUE_MAX] for name, value in st.query_params.items()}
+    return {name: str(value) for name, value in st.query_params.items()}
+
+
+def asked() -> tuple[dict[str, str], str | None]:
+    """What the link asks for, or, where it asks for nothing, what this visit last picked; and a sentence about what of it is
+    left out: names that no sweep has, and values that are too long. Never a part of a value: half a list is another list."""
+    given = read()
+    if not _which(given):
+        return given | last(), None
+    known = {name: value for name, value in given.items() if name in _FIELDS or name in (ID, *LOOKS)}
+    kept = {name: value for name, value in known.items() if len(value) <= _VALUE_MAX}
+    long = next((name for name in known if name not in kept), None)
+    if long is not None:
+        kept = {name: kept[name] for name in (ID, *LOOKS) if name in kept} if ID in kept else kept
+        return kept, (
+            f"The link's {long} has {len(known[long]):,} characters, more than any sweep's; it is left out: type it in, or "
+            "upload the sweep."
+        )
+    strange = next((name for name in given if name not in known), None)
+    return (
+        kept,
+        f"The link names {strange[:40]!r}, which no sweep has; it is left out." if strange is not None else None,
+    )
 
 
 def arrived() -> bool:
@@ -31,14 +63,16 @@ def arrived() -> bool:
 
 
 def last() -> dict[str, str]:
-    """What the link said when this visit last wrote it."""
-    return dict(st.session_state.get(_WRITTEN, {}))
+    """What this visit last picked, also where a link has no room for it."""
+    return dict(st.session_state.get(_PICKED, {}))
 
 
 def write(fields: Mapping[str, str], sweep_id: str | None) -> None:
     """Puts a sweep into the address bar, its id where one is on screen; what is looked at of it stays."""
     now = read()
-    wanted = short(fields) | ({ID: sweep_id} if sweep_id else {})
+    named = {ID: sweep_id} if sweep_id else {}
+    st.session_state[_PICKED] = dict(fields) | named
+    wanted = short(fields) | named
     if _which(now) != wanted:
         st.query_params.from_dict(wanted | {name: now[name] for name in LOOKS if name in now})
     st.session_state[_WRITTEN] = wanted

@@ -5,12 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from core.analysis.findings import map_findings
-from core.analysis.sizes import KERNEL_TIME, STEP_TIME
+from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_words
 from core.analysis.winmap import Cell, win_map
 from core.charts.winmap import win_map_chart
 from core.glossary import explain
 from core.ui import chrome, shapes_link, shapes_tables, words
-from core.ui.shapes_chart import draw, show_table, source
+from core.ui.shapes_chart import draw, n_words, show_table, source
 from core.ui.shapes_data import Shown, link_to_run
 
 _BY = {"kernel": KERNEL_TIME, "step": STEP_TIME}
@@ -20,18 +20,19 @@ _TITLES = {"kernel": "Kernel time", "step": "Step time"}
 def who_wins(found: Shown) -> None:
     """The map, its cells as a table, and the cell that was picked."""
     by = _by()
-    what = f"{_TITLES[by]} a step"
+    told = time_words(_BY[by], (point for one in found.series for point in one.points))
+    what = f"{told.capitalize()} a step"
     st.subheader(
-        f"Who takes less {_BY[by]}?", anchor="map",
+        f"Who takes less {told}?", anchor="map",
         help=f"{explain('win map')} {explain('noise')} {explain('kernel time')} {explain('step time')}",
     )  # fmt: skip
     cells = win_map(found.series, found.sweep.axes, time=_BY[by])
-    for index, sentence in enumerate(map_findings(cells, time=_BY[by]), 1):
+    for index, sentence in enumerate(map_findings(cells, time=told), 1):
         st.markdown(f"**{index}.** {words.plain(sentence)}")
-    figure = win_map_chart(
-        cells, found.sweep.axes, time=_BY[by],
-        source=source(found, f"{_BY[by]}, {found.sweep.rounds} cold compiles a cell"), dark=chrome.is_dark(),
-    )  # fmt: skip
+    n = n_words(side.samples for cell in cells for side in cell.sides if side.samples)
+    taken = "profiled" if by == "kernel" else "unprofiled"
+    how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} cold compiles"
+    figure = win_map_chart(cells, found.sweep.axes, time=told, source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_tables.cells(cells, what=what)
     clicked = draw(
         found, figure, name=f"win-map-{by}", alt="Who is ahead at each pair of sizes", table=lambda: table, opens="cell"

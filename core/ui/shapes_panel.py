@@ -19,11 +19,11 @@ from core.workload import WorkloadError, backend_of
 
 _PROBLEM = "shapes:problem"
 _REFRESHED = "shapes:refreshed"
+_ALLOWED = "shapes:allowed"
 _POLL_S = 0.5
 #: How often the charts follow a sweep that is being measured.
 _REFRESH_S = 4.0
 _ASK_ABOVE_S = 60.0
-_LIVE = ("running", "waiting")
 #: For the prediction: what any point takes, the calls beside the profiled ones, and what a process takes to start.
 _POINT_S = 0.4
 _CALLS = 40
@@ -46,7 +46,7 @@ def show(found: Found) -> None:
     """The panel for the picked sweep, and the progress of whatever of it runs."""
     own = found.entry if found.entry is not None and not found.stale else None
     progress = session.sweep_progress(own.head.id) if own is not None else None
-    if own is not None and progress is not None and progress.state in _LIVE:
+    if own is not None and shapes.is_running(own.head.id):
         _progress(own.head.id)
         return
     if st.session_state.get(_PROBLEM):
@@ -92,9 +92,7 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
     with st.container(horizontal=True, vertical_alignment="center"):
         sure = True
         if machine.device.kind == "cpu" and likely.seconds > _ASK_ABOVE_S:
-            sure = st.checkbox(
-                f"Yes, use {_duration(likely.seconds)} of this CPU", key="shapes:sure", help="What the prediction says."
-            )
+            sure = _allowed(sweep, likely)
         missing = len(plan(sweep)) - len(done)
         st.button(
             f"Resume: {missing:,} of {counted(len(plan(sweep)), 'run')} are missing"
@@ -108,10 +106,25 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
         compiling = f", up to {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
         st.caption(
             f"{words.plain(words.device(machine.device))}, predicted: about {_duration(likely.seconds)}{compiling}; at most "
-            f"{words.memory(likely.memory_bytes)}. Computed, and rough: from FLOPs, bytes and one cold compile a compiling "
-            "call.",
+            f"{words.memory(likely.memory_bytes)}. Computed, and rough: from FLOPs and bytes, and as if every call of a backend "
+            "that compiles had to compile anew.",
             help=explain("prediction"),
         )
+
+
+def _allowed(sweep: Sweep, likely: Likely) -> bool:
+    """The tick without which a long sweep does not take this CPU. It stays while the sweep runs and its box is gone."""
+    given: set[str] = st.session_state.setdefault(_ALLOWED, set())
+    key = f"shapes:sure:{sweep.key}"
+    st.session_state.setdefault(key, sweep.key in given)
+    sure = st.checkbox(
+        f"Yes, use {_duration(likely.seconds)} of this CPU", key=key,
+        help="What the prediction says. The button beside it is grey until this is ticked.",
+    )  # fmt: skip
+    (given.add if sure else given.discard)(sweep.key)
+    if not sure:
+        st.caption("Tick to allow it.", width="content")
+    return sure
 
 
 @st.cache_data(max_entries=64, show_spinner=False)
@@ -149,7 +162,7 @@ def _start(sweep: Sweep, unfinished: str | None) -> None:
 @st.fragment(run_every=_POLL_S)
 def _progress(sweep_id: str) -> None:
     progress = session.sweep_progress(sweep_id)
-    if progress is None or progress.state not in _LIVE:
+    if progress is None or not shapes.is_running(sweep_id):
         st.rerun(scope="app")
     # The charts follow, but not with every point: the visitor is reading them.
     done, at = st.session_state.get(_REFRESHED, (progress.done, time.monotonic()))

@@ -147,6 +147,11 @@ def fixed_sizes() -> tuple[str, ...]:
     return tuple(size.name for size in layer.sizes if size.name not in changing)
 
 
+def size_names(layer: str) -> tuple[str, ...]:
+    """The names of a layer's sizes."""
+    return tuple(size.name for size in _LAYERS[layer].sizes)
+
+
 def show(at_hand: Mapping[str, str], shown: str | None) -> dict[str, str]:
     """Draws the pickers where it is called; the fields as they stand, unchecked. `at_hand` are the titles of the sweeps
     of this kind by id, `shown` the one that the pickers stand at."""

@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.analysis.breakeven import PayBack
+from core.analysis.breakeven import ALIKE, AT_ONCE, NEVER, PAYS, UNKNOWN, UNTIL, PayBack
 from core.analysis.padding import Padding
 from core.analysis.premium import Premium
 from core.analysis.recompiles import LedgerRow
@@ -20,6 +20,14 @@ from core.glossary import explain
 
 Table = tuple[pd.DataFrame, dict[str, Any]]
 _TIME = "%.4g"
+_VERDICTS = {
+    PAYS: "pays back",
+    AT_ONCE: "ahead at once",
+    UNTIL: "ahead until then",
+    NEVER: "never",
+    ALIKE: "no difference",
+    UNKNOWN: "unknown",
+}
 
 
 def times(rows: Sequence[SizeTime], *, what: str, how: str) -> Table:
@@ -58,7 +66,9 @@ def memory(rows: Sequence[Memory]) -> Table:
     table = pd.DataFrame(
         [{"backend": row.title, "sizes": row.sizes, "peak_mb": row.peak_bytes / 1e6, "run": row.run_id} for row in rows]
     )
-    peak = st.column_config.NumberColumn("Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} n 1.")
+    peak = st.column_config.NumberColumn(
+        "Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} Compiling included. n 1."
+    )
     return table, {**_who(), "peak_mb": peak}
 
 
@@ -70,11 +80,12 @@ def pay_back(rows: Sequence[PayBack]) -> Table:
                 "backend": row.title,
                 "sizes": row.sizes,
                 "count": row.count,
-                "calls": row.calls,
-                "lost_s": row.lost_s,
-                "won_us": row.won_us,
-                "won_low_us": row.won_low_us,
-                "won_high_us": row.won_high_us,
+                "verdict": _VERDICTS[row.verdict],
+                "calls": _rounded(row.calls, 2),
+                "lost_s": _rounded(row.lost_s, 3),
+                "won_us": _rounded(row.won_us, 3),
+                "won_low_us": _rounded(row.won_low_us, 3),
+                "won_high_us": _rounded(row.won_high_us, 3),
                 "words": row.words,
                 "run": row.run_id,
             }
@@ -86,14 +97,18 @@ def pay_back(rows: Sequence[PayBack]) -> Table:
     columns = {
         **_who(),
         "count": number("Count", help=explain("traffic")),
-        "calls": number("Calls until even", format="%,d", help=f"{explain('break-even')} Empty where there is none."),
-        "lost_s": number(
-            "Lost to compiling, s", format="%.3g",
-            help="First call beyond a step, where it compiled; beyond what the other lost. n 1.",
+        "verdict": text("Pays back?", help="What comes of it, in a word; the whole sentence stands at the end."),
+        "calls": number(
+            "Calls until even", format="localized", help=f"{explain('break-even')} Empty where no number can be named."
         ),
-        "won_us": number("Won a call, µs", format=_TIME, help=won),
-        "won_low_us": number("At least, µs", format=_TIME, help=f"By the steps' quartiles. {explain('quartiles')}"),
-        "won_high_us": number("At most, µs", format=_TIME, help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "lost_s": number(
+            "Lost to compiling, s", format="localized",
+            help="Where it compiled: the first call less a step of the same size, so it also holds what else is done only "
+            "once; less what the other lost. n 1.",
+        ),
+        "won_us": number("Won a call, µs", format="localized", help=won),
+        "won_low_us": number("At least, µs", format="localized", help=f"By the steps' quartiles. {explain('quartiles')}"),
+        "won_high_us": number("At most, µs", format="localized", help=f"By the steps' quartiles. {explain('quartiles')}"),
         "words": text("In words", help=explain("break-even"), width="large"),
     }  # fmt: skip
     return table if (table["count"] != 1).any() else table.drop(columns="count"), columns
@@ -138,6 +153,7 @@ def padding(rows: Sequence[Padding]) -> Table:
     table = pd.DataFrame(
         [
             {
+                "backend": row.title,
                 "sizes": row.sizes,
                 "width": row.width,
                 "padded": row.padded,
@@ -156,7 +172,7 @@ def padding(rows: Sequence[Padding]) -> Table:
     )
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
     columns = {
-        "sizes": text("Size", help="What changes; the rest stands above."),
+        **_who(),
         "width": number("Width", help="Elements of one row."),
         "padded": number("Padded to", help=explain("padding")),
         "read": text("Taken from", help="The kernel's own BLOCK_SIZE where its JIT compile was seen, else computed."),
@@ -289,7 +305,11 @@ def bills(rows: Sequence[Bill], first_run: dict[str, str]) -> Table:
         "total_s": number("In all, s", format="%.4g", help=how),
         "low_s": number("At least, s", format="%.4g", help=f"By the steps' quartiles. {explain('quartiles')}"),
         "high_s": number("At most, s", format="%.4g", help=f"By the steps' quartiles. {explain('quartiles')}"),
-        "compiling_s": number("Compiling, s", format="%.3g", help="First calls beyond a step, where they compiled."),
+        "compiling_s": number(
+            "Compiling, s",
+            format="%.3g",
+            help="First calls less a step of the same size, where they compiled: what else is done only once is in it, too.",
+        ),
         "working_s": number("Working, s", format="%.4g", help="The rest: calls times their median step."),
         "calls": number("Calls", format="%,d", help=explain("traffic")),
         "eager_calls": number(
@@ -326,6 +346,11 @@ def _who() -> dict[str, Any]:
         "backend": text("Backend", help=explain("backend"), width=165),
         "sizes": text("Size", help="What changes; the rest stands above.", width=130),
     }
+
+
+def _rounded(value: float | None, digits: int) -> float | None:
+    """As the sentences round it: so many digits count."""
+    return None if value is None else float(f"{value:.{digits}g}")
 
 
 def _spread(found: Spread) -> dict[str, Any]:

@@ -18,8 +18,8 @@ from core.charts.recompiles import break_even_chart, compile_counts
 from core.glossary import explain
 from core.sweep import counted
 from core.ui import chrome, shapes_code, shapes_ledger, shapes_link, shapes_lottery, shapes_tables, words
-from core.ui.shapes_chart import draw, show_table, source
-from core.ui.shapes_data import Shown, axis_words, fixed_sizes, point_words
+from core.ui.shapes_chart import draw, n_words, show_table, source
+from core.ui.shapes_data import Shown, axis_words, fixed_sizes, has_repeats, point_words
 from core.ui.shapes_map import who_wins
 from core.ui.shapes_traffic import costs
 from core.workload import layer_of
@@ -32,6 +32,7 @@ _LIMIT = 8
 _ALL = "all"
 _PROFILED = "Profiled steps of the point."
 _BURST = "Unprofiled steps, back to back."
+_WHISKERS = "points: medians; whiskers: the middle half, 25% to 75%"
 
 
 def show(found: Shown) -> None:
@@ -63,7 +64,7 @@ def _findings(found: Shown) -> None:
     sentences = (*sentences[:_LUCK_AT], luck, *sentences[_LUCK_AT:]) if luck else sentences
     with st.container(key="findings"):
         if sweep.kind == "traffic":
-            st.markdown(f"**{words.plain(answer(found.series, sweep.axes).sentence)}**")
+            st.markdown(f"**{words.plain(answer(found.series, sweep.axes, len(sweep.points)).sentence)}**")
         for index, sentence in enumerate(sentences[:_FINDINGS_SHOWN], 1):
             st.markdown(f"**{index}.** {words.plain(sentence)}")
         if len(sentences) > _FINDINGS_SHOWN:
@@ -126,13 +127,21 @@ def _chosen(found: Shown, names: list[str]) -> str:
 def _recompiles(found: Shown) -> None:
     rows = shapes_ledger.rows(found)
     if found.sweep.kind != "map":
+        apart = "lines of equal counts stand a little apart" if len(found.series) > 1 else ""
         st.subheader(
             "Compiles, call by call", anchor="recompiles",
             help=f"{explain('recompile')} {explain('guard')} {explain('dynamic shapes')} {explain('recompile limit')}",
         )  # fmt: skip
-        figure = compile_counts(rows, source=source(found, "n 1 a call"), dark=chrome.is_dark())
-        alt = "Compiles so far against the number of the call"
-        draw(found, figure, name="recompiles", alt=alt, table=lambda: shapes_tables.counts(rows))
+        counted_how = "; ".join(part for part in ("compiles counted at each call, n 1", apart) if part)
+        figure = compile_counts(rows, source=source(found, counted_how), dark=chrome.is_dark())
+        draw(
+            found,
+            figure,
+            name="recompiles",
+            alt="Compiles so far against the number of the call",
+            table=lambda: shapes_tables.counts(rows),
+            note=f"Counts are whole numbers: {apart}." if apart else "",
+        )
     titles = {one.name: one.title for one in found.series}
     backends = st.segmented_control(
         "Backends in the ledger", list(titles), format_func=titles.__getitem__, selection_mode="multi",
@@ -149,7 +158,9 @@ def _break_even(found: Shown) -> None:
         return
     for one in lists:
         st.markdown(f"**{words.plain(one.title)}** against {words.plain(one.against_title)}: {words.plain(one.words)}.")
-    figure = break_even_chart(lists, source=source(found, "steps unprofiled, first calls n 1"), dark=chrome.is_dark())
+    n = n_words(point.step_us.n for one in found.series for point in one.points if point.step_us is not None)
+    how = f"median step, unprofiled, {n} a size; first calls n 1; shaded: the steps' quartiles, 25% to 75%"
+    figure = break_even_chart(lists, source=source(found, how), dark=chrome.is_dark())
     rows = [row for one in lists for row in one.points]
     table, columns = shapes_tables.pay_back(rows)
     draw(found, figure, name="break-even", alt="Seconds against the number of calls", table=lambda: table, opens="")
@@ -179,7 +190,8 @@ def _kernel_time(found: Shown) -> None:
     of_step = "kernel time a step" if on_gpu else "operators' own time a step"
     what = of_step if which == _ALL else f"{titles[which]}, {of_step}"
     dark = chrome.is_dark()
-    figure = charts.against_size(rows, axis=axis, what=what, source=source(found, "profiled"), dark=dark)
+    n = f"profiled, {n_words(row.time_us.n for row in rows)} steps a point"
+    figure = charts.against_size(rows, axis=axis, what=what, source=source(found, f"{n}; {_WHISKERS}"), dark=dark)
     table, columns = shapes_tables.times(rows, what=of_step.capitalize(), how=_PROFILED)
     draw(
         found,
@@ -187,9 +199,10 @@ def _kernel_time(found: Shown) -> None:
         name=f"kernel-time-{which}",
         alt="Time of the kernels of a step against size",
         table=lambda: table,
+        note=_between_repeats(found),
     )
     if parts and which == _ALL:
-        stacks = charts.role_stacks(parts, roles, axis=axis, source=source(found, "profiled"), dark=dark)
+        stacks = charts.role_stacks(parts, roles, axis=axis, source=source(found, f"medians, {n}"), dark=dark)
         own, _ = shapes_tables.times(parts, what=of_step.capitalize(), how=_PROFILED)
         draw(found, stacks, name="roles", alt="What each role takes of a step, point by point", table=lambda: own)
     changed = kernel_changes(found.series, axes, roles)
@@ -207,56 +220,71 @@ def _step_time(found: Shown) -> None:
         st.info("No step time is known of this sweep.")
         return
     axis, dark = axis_words(found.sweep), chrome.is_dark()
-    figure = charts.against_size(rows, axis=axis, what="step", source=source(found, "unprofiled"), dark=dark)
+    how = f"unprofiled, {n_words(row.time_us.n for row in rows)} steps a point; {_WHISKERS}"
+    figure = charts.against_size(rows, axis=axis, what="step", source=source(found, how), dark=dark)
     table, columns = shapes_tables.times(rows, what="Step", how=_BURST)
-    draw(found, figure, name="step-time", alt="Step time against size", table=lambda: table)
+    note = _between_repeats(found)
+    draw(found, figure, name="step-time", alt="Step time against size", table=lambda: table, note=note)
     show_table(table, columns, name="step-time", found=found)
 
 
 def _memory(found: Shown) -> None:
-    st.subheader("Peak memory against size", anchor="memory", help=explain("peak memory"))
+    st.subheader(
+        "Peak memory against size", anchor="memory",
+        help=f"{explain('peak memory')} Here it is the highest of the whole point, first call and compiling included: a point "
+        "that compiled holds the tuner's copies, too.",
+    )  # fmt: skip
     rows = memory(found.series, found.sweep.axes)
     if not rows:
         st.info("Peak memory is unknown: it is measured on a GPU alone.")
         return
-    figure = charts.peak_memory(
-        rows, axis=axis_words(found.sweep), source=source(found, "n 1 a point"), dark=chrome.is_dark()
-    )
+    how = "peak memory, the highest of the whole point, compiling included; n 1 a point"
+    figure = charts.peak_memory(rows, axis=axis_words(found.sweep), source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_tables.memory(rows)
-    draw(found, figure, name="memory", alt="Peak memory against size", table=lambda: table)
+    note = _between_repeats(found)
+    draw(found, figure, name="memory", alt="Peak memory against size", table=lambda: table, note=note)
     show_table(table, columns, name="memory", found=found)
 
 
+def _between_repeats(found: Shown) -> str:
+    return "Where a size comes again, the line runs midway between its points." if has_repeats(found.sweep) else ""
+
+
 def _premiums(found: Shown) -> tuple[Premium, ...]:
+    """Where at least one side has a time."""
     shared = found.sweep.mode == "shared"
-    return premium(found.series, found.sweep.axes, layer_of(found.sweep.base).roles, shared=shared)
+    rows = premium(found.series, found.sweep.axes, layer_of(found.sweep.base).roles, shared=shared)
+    return tuple(row for row in rows if row.dynamic_us is not None or row.static_us is not None)
 
 
 def _premium(found: Shown) -> None:
     st.subheader("What leaving sizes open costs", anchor="premium", help=explain("specialisation premium"))
     rows = _premiums(found)
-    figure = charts.premium_chart(
-        rows, axis=axis_words(found.sweep), source=source(found, "profiled"), dark=chrome.is_dark()
-    )
+    n = n_words(one.n for row in rows for one in (row.dynamic_us, row.static_us) if one is not None)
+    how = f"medians, profiled, {n} steps a point; hollow: no difference beyond the noise"
+    figure = charts.premium_chart(rows, axis=axis_words(found.sweep), source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_tables.premium(rows)
     draw(found, figure, name="premium", alt="Time of open sizes over static ones", table=lambda: table)
     show_table(table, columns, name="premium", found=found)
 
 
 def _paddings(found: Shown) -> tuple[Padding, ...]:
+    """Empty where the width stays the same: there is then nothing to hold it against."""
     layer, sweep = layer_of(found.sweep.base), found.sweep
     role = next((one for one in layer.roles if not one.matmul), None)
-    if role is None or not layer.twins:
-        return ()
     # The last size of a layer is the length of its rows.
     width = layer.sizes[-1].name
-    return padding(found.series, sweep.axes, role, width_name=width, fixed_width=dict(sweep.base.sizes)[width])
+    if role is None or not layer.twins or width not in sweep.axes:
+        return ()
+    return padding(found.series, sweep.axes, role, width_name=width)
 
 
 def _padding(found: Shown) -> None:
     st.subheader("Liger's padded rows", anchor="padding", help=f"{explain('padding')} {explain('constexpr')}")
     rows = _paddings(found)
-    figure = charts.padding_chart(rows, source=source(found, "profiled"), dark=chrome.is_dark())
+    n = n_words(one.n for row in rows for one in (row.liger_us, row.against_us) if one is not None)
+    how = f"medians, profiled, {n} steps a point; idle lanes computed from width and block"
+    figure = charts.padding_chart(rows, source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_tables.padding(rows)
     draw(found, figure, name="padding", alt="Liger's kernel beside a generated one, against width", table=lambda: table)
     show_table(table, columns, name="padding", found=found)

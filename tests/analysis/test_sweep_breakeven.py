@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from core.analysis.breakeven import PayBack, break_even, lost_to_compiling_s
-from core.analysis.points import VARIES
+from core.analysis.points import BUSY_HOST, STEADY, VARIES
 from tests.points import about, call, compiled, jit, of, point
 
 AXES = ("batch",)
@@ -135,15 +135,130 @@ def test_what_cannot_be_compared_is_unknown(step, found, changes, words):
     assert (told.verdict, told.words, told.known, told.lost_s) == ("unknown", f"unknown: {words}", 0, None)
 
 
-def test_a_list_goes_by_the_sizes_that_are_known():
-    two = of(
-        "compile",
-        point("compile", 0, 8, call(compiled()), step=80.0),
-        point("compile", 1, 16, call(compiled("0/1")), failure="Out of memory."),
+def over_two(*steps, call_at_16=None, **changes):
+    """torch.compile at batch 8, compiled, and at batch 16, by default a reuse, against eager's 100 and 200 µs."""
+    second = call_at_16 or call(served=("0/0",))
+    points = (
+        point("compile", 0, 8, call(compiled(), first_s=1.00008), step=steps[0]),
+        point("compile", 1, 16, second, step=steps[1], **changes),
     )
-    (found,) = break_even((eager(100.0, 200.0), two), AXES)
+    (found,) = break_even((eager(100.0, 200.0), of("compile", *points)), AXES)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict", "words"),
+    [
+        (80.0, "pays", "pays back after 50,000 calls as in the list (49,000 to 51,000 by the steps' quartiles): 1.00 s lost to "
+         "compiling, 20.0 µs won a call"),
+        (130.0, "never", "never pays back: a step takes 30.0 µs more than on Eager"),
+        (99.0, "alike", "no difference of the step beyond the noise, and compiling took 1.00 s: no number of calls is named"),
+    ],
+)  # fmt: skip
+def test_a_list_goes_by_the_calls_that_are_known_and_says_so_in_every_verdict(step, verdict, words):
+    found = over_two(step, 160.0, doubt="throttled")
+    assert (found.known, found.sizes, found.verdict) == (1, 2, verdict)
+    assert found.words == f"{words} (over 1 of 2 calls: the others are unknown)"
+
+
+@pytest.mark.parametrize(
+    ("step", "verdict", "words"),
+    [(100.0, "until", " is slower by 20.0 µs a call"), (60.0, "at once", " and lost nothing to compiling")],
+)
+def test_what_compiled_less_says_it_too(step, verdict, words):
+    slow = of(
+        "compile_static",
+        point("compile_static", 0, 8, call(compiled(), first_s=3.0), step=80.0),
+        point("compile_static", 1, 16, call(served=("0/0",)), step=160.0, doubt="throttled"),
+    )
+    other = of("compile_dynamic", *(point("compile_dynamic", at, size, call(served=("0/0",)), step=step)
+                                    for at, size in enumerate((8, 16))))  # fmt: skip
+    (found,) = break_even((slow, other), AXES, against="compile_static")
+    assert found.verdict == verdict
+    assert found.words.endswith(f"{words} (over 1 of 2 calls: the others are unknown)")
+
+
+def test_where_all_calls_are_known_nothing_is_said_of_others():
+    found = over_two(80.0, 160.0)
+    assert (found.known, found.sizes) == (2, 2)
+    assert "unknown" not in found.words and "ahead at" not in found.words
+
+
+@pytest.mark.parametrize(
+    ("step", "changes", "lost_s"),
+    [
+        (160.0, {"doubt": "throttled"}, 1.0 + 5.0 - 160e-6),
+        (None, {"failure": "Out of memory."}, 1.0 + 5.0),
+        (None, {}, 1.0 + 5.0),
+    ],
+)
+def test_what_was_compiled_at_an_unknown_call_is_lost_all_the_same(step, changes, lost_s):
+    found = over_two(80.0, step, call_at_16=call(compiled("0/1"), first_s=5.0), **changes)
     assert (found.known, found.sizes, found.verdict) == (1, 2, "pays")
-    assert "as in the list, over 1 of 2 sizes" in found.words
+    assert found.lost_s == pytest.approx(lost_s)
+    assert found.points[1].lost_s == pytest.approx(lost_s - 1.0)
+    assert found.calls == pytest.approx(lost_s / 20e-6, abs=1)
+
+
+def test_what_was_compiled_where_the_other_was_not_measured_is_lost_too():
+    points = (
+        point("compile", 0, 8, call(served=("0/0",)), step=80.0),
+        point("compile", 1, 16, call(compiled(), first_s=5.0), step=160.0),
+    )
+    (found,) = break_even((eager(100.0), of("compile", *points)), AXES)
+    assert (found.verdict, found.lost_s) == ("pays", pytest.approx(5.0 - 160e-6))
+    assert found.points[1].words == "unknown: Eager was not measured here"
+
+
+def test_a_list_that_is_ahead_here_and_behind_there_says_how_often():
+    found = over_two(80.0, 210.0)
+    assert (found.verdict, found.points[0].verdict, found.points[1].verdict) == ("pays", "pays", "never")
+    assert found.words.endswith("5.00 µs won a call; ahead at 1 of these calls, behind at 1")
+
+
+def repeated(second_us, *, base_us=100.0, **changes):
+    """Batch 8 twice, served by the same entry, with 16 between."""
+    points = (
+        point("compile", 0, 8, call(compiled()), step=80.0),
+        point("compile", 1, 16, call(served=("0/0",)), step=160.0),
+        point("compile", 2, 8, call(**({"served": ("0/0",)} | changes)), step=second_us),
+    )
+    base = of("eager", *(point("eager", at, batch, call(served=()), step=us)
+                         for at, (batch, us) in enumerate(((8, 100.0), (16, 200.0), (8, base_us)))))  # fmt: skip
+    (found,) = break_even((base, of("compile", *points)), AXES)
+    return [row.words for row in found.points if row.verdict == "unknown"], found
+
+
+def test_the_same_call_at_two_speeds_is_unknown():
+    words, found = repeated(80.0 * STEADY + 1)
+    assert words == ["unknown: torch.compile took 80.0 µs and 101 µs for the same call at different times"] * 2
+    assert (found.known, found.sizes) == (1, 3)
+    assert repeated(80.0 * STEADY - 1)[0] == []
+    assert (
+        repeated(80.0, base_us=126.0)[0]
+        == ["unknown: Eager took 100 µs and 126 µs for the same call at different times"] * 2
+    )
+
+
+def test_the_same_size_served_by_another_entry_is_another_call():
+    assert repeated(120.0, served=("0/1",))[0] == []
+    assert repeated(120.0, served=(), ran_eager=True)[0] == []
+
+
+def test_a_step_that_the_cpu_paces_beside_other_sweeps_is_unknown():
+    paced = {"step": 80.0, "roles": {"activation": 50.0}, "beside_others": True}
+    (found,) = break_even((eager(100.0), of("compile", point("compile", 0, 8, call(compiled()), **paced))), AXES)
+    assert (found.verdict, found.words) == ("unknown", f"unknown: {BUSY_HOST}")
+    base = of("eager", point("eager", 0, 8, call(served=()), **(paced | {"step": 100.0})))
+    quick = of("compile", point("compile", 0, 8, call(compiled()), step=80.0))
+    assert break_even((base, quick), AXES)[0].words == f"unknown: {BUSY_HOST}"
+
+
+def test_a_step_that_its_kernels_fill_is_known_beside_other_sweeps():
+    full = {"roles": {"activation": 70.0}, "beside_others": True}
+    assert against_eager(80.0, call(compiled()), **full).verdict == "pays"
+    assert against_eager(80.0, call(compiled()), on_gpu=False, **full).words == f"unknown: {BUSY_HOST}"
+    assert against_eager(80.0, call(compiled()), on_gpu=False, roles={"activation": 70.0}).verdict == "pays"
 
 
 def test_a_size_that_one_of_them_lacks_is_named():
@@ -177,6 +292,6 @@ def test_where_the_cpu_sets_the_pace_it_is_said():
     waits = point("compile", 0, 8, call(compiled()), step=150.0, roles={"gate": 30.0, "activation": 20.0})
     works = point("compile", 1, 16, call(served=("0/0",)), step=152.0, roles={"gate": 130.0, "activation": 20.0})
     (found,) = break_even((base, of("compile", waits, works)), AXES)
-    assert found.words.endswith("(at 1 of 2 sizes the CPU sets its pace, not the GPU)")
+    assert found.words.endswith("(at 1 of 2 calls the CPU sets its pace, not the GPU)")
     (found,) = break_even((base, of("compile", works)), AXES)
     assert "pace" not in found.words

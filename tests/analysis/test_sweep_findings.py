@@ -1,7 +1,12 @@
 """What a sweep shows, in sentences computed from its points: plurals right, and nothing compared that must not be."""
 
+import dataclasses
+
+import pytest
+
 from core.analysis.findings import findings, map_findings
 from core.analysis.ledger import GuardMiss
+from core.analysis.points import BUSY_HOST
 from core.analysis.sizes import KERNEL_TIME
 from core.analysis.winmap import win_map
 from tests.points import BATCH_8_NOT_4, DIMS, ROLES, about, call, compiled, jit, kernel, limited, of, point
@@ -30,7 +35,8 @@ def test_two_compiles_and_then_no_more():
 def test_size_one_is_compiled_by_itself():
     calls = (call(compiled()), call(OPENED), call(compiled("0/2", misses=(ONE,))), call(served=("0/1",)))
     assert told(points("compile", *calls, batches=(4, 8, 1, 16))) == (
-        "torch.compile compiled 3 times over 4 calls and then no more: batch became dynamic at the 2nd; at the 3rd, batch 1: "
+        "torch.compile compiled 3 times over 4 calls and then no more: batch became dynamic at the 2nd; last at the 3rd, for "
+        "batch 1: "
         "entry 0/1 serves 2 and more (size 1 is always compiled by itself).",
     )
 
@@ -40,8 +46,8 @@ def test_sizes_left_open_from_the_start_may_meet_size_one():
                                                               dynamic_dims=(DIMS[1],))  # fmt: skip
     calls = (call(first), call(single), call(served=("0/0",)))
     assert told(points("compile_dynamic", *calls, batches=(4, 1, 8))) == (
-        "compile, dynamic=True compiled twice over 3 calls and then no more: batch and seq were left open from the start; at the "
-        "2nd, batch 1: entry 0/0 serves 2 and more (size 1 is always compiled by itself).",
+        "compile, dynamic=True compiled twice over 3 calls and then no more: batch and seq were left open from the start; last "
+        "at the 2nd, for batch 1: entry 0/0 serves 2 and more (size 1 is always compiled by itself).",
     )
 
 
@@ -52,11 +58,18 @@ def test_one_entry_may_serve_them_all_and_one_call_is_one_call():
     assert told(points("compile", call(compiled()))) == ("torch.compile compiled once over 1 call.",)
 
 
+def test_one_compile_is_not_said_to_serve_calls_that_it_did_not():
+    later = points("compile", call(served=("0/0",)), call(compiled("0/1"), served=("0/0",)), call(served=("0/0",)))
+    assert told(later) == ("torch.compile compiled once over 3 calls and then no more.",)
+    two_frames = points("compile", call(compiled()), call(served=("0/0", "1/0")))
+    assert told(two_frames) == ("torch.compile compiled once over 2 calls and then no more.",)
+
+
 def test_a_compile_at_every_call_is_said_with_why():
     calls = (call(compiled()), call(compiled("0/1", misses=(BATCH_8_NOT_4,))))
     assert told(points("compile_static", *calls)) == (
-        "compile, dynamic=False compiled twice over 2 calls, at every one of them: at the 2nd, batch 8, and entry 0/0 was made "
-        "for 4.",
+        "compile, dynamic=False compiled twice over 2 calls, at every one of them: last at the 2nd, for batch 8, and entry "
+        "0/0 was made for 4.",
     )
 
 
@@ -80,17 +93,20 @@ def test_ligers_jits_are_one_a_width():
     assert told(width, axes=("intermediate",), width_name="intermediate") == (
         "Liger kernels had Triton compile 3 times over 3 calls, 0.51 s in all: once for each new intermediate.",
     )
+    assert told(width, axes=("intermediate",), width_name="intermediate", shared=False) == (
+        "Liger kernels had Triton compile 3 times over 3 calls, 0.51 s in all.",
+    )
     batch = points("liger", call(jits=(jit(None),), served=()), call(jits=(), served=()))
     assert told(batch, width_name="intermediate") == ("Liger kernels had Triton compile once over 2 calls.",)
 
 
-def widths(name, family, *times, **changes):
+def widths(name, family, *times, at=(2048, 11008), **changes):
     kernels = (kernel("k", "activation", family),)
     return of(
         name,
         *(
-            point(name, at, width, call(served=("0/0",)), roles={"activation": us}, kernels=kernels, **changes)
-            for at, (width, us) in enumerate(zip((2048, 11008), times, strict=True))
+            point(name, index, width, call(served=("0/0",)), roles={"activation": us}, kernels=kernels, **changes)
+            for index, (width, us) in enumerate(zip(at, times, strict=True))
         ),
     )
 
@@ -104,22 +120,27 @@ def test_the_worst_padding_is_told():
     )
 
 
-def test_where_the_width_stays_the_longest_kernel_tells():
-    def batches(name, family, *times):
-        kernels = (kernel("k", "activation", family),)
-        return of(name, *(point(name, at, batch, call(served=("0/0",)), roles={"activation": us}, kernels=kernels)
-                          for at, (batch, us) in enumerate(zip((1, 64), times, strict=True))))  # fmt: skip
-
-    series = (batches("compile", "fused", 1.0, 37.0), batches("liger", "liger", 2.0, 44.4))
-    assert findings(
-        series, AXES, ROLES, shared=False, limit=8, width_name="intermediate", fixed={"intermediate": 3072}
-    ) == (
-        "At batch 64 the activation takes 1.20 times as long on Liger kernels as on torch.compile: its rows of 3,072 are "
-        "padded to 4,096.",
+def test_padding_stands_beside_the_same_rows_with_nothing_to_pad():
+    at = (11008, 16384)
+    series = (widths("compile", "fused", 126.0, 180.0, at=at), widths("liger", "liger", 221.0, 222.0, at=at))
+    assert told(*series, axes=("intermediate",), width_name="intermediate") == (
+        "At intermediate 11,008 the activation takes 1.75 times as long on Liger kernels as on torch.compile: its rows of 11,008 "
+        "are padded to 16,384 (at intermediate 16,384, with nothing to pad, 1.23 times).",
     )
-    quick = (batches("compile", "fused", 1.0, 56.0), batches("liger", "liger", 2.0, 44.4))
+    reversed_ = (widths("compile", "fused", 126.0, 120.0, at=at), widths("liger", "liger", 221.0, 222.0, at=at))
+    assert told(*reversed_, axes=("intermediate",), width_name="intermediate") == (
+        "At intermediate 16,384 the activation takes 1.85 times as long on Liger kernels as on torch.compile.",
+    )
+
+
+@pytest.mark.parametrize("liger_us", [(2.0, 44.4), (2.0, 30.0)])
+def test_where_the_width_stays_nothing_is_blamed_on_the_padding(liger_us):
+    series = (
+        widths("compile", "fused", 1.0, 37.0, at=(1, 64)),
+        widths("liger", "liger", *liger_us, at=(1, 64)),
+    )
     assert (
-        findings(quick, AXES, ROLES, shared=False, limit=8, width_name="intermediate", fixed={"intermediate": 3072})
+        findings(series, AXES, ROLES, shared=False, limit=8, width_name="intermediate", fixed={"intermediate": 3072})
         == ()
     )
 
@@ -139,18 +160,20 @@ def products(name, factor=1.0, **changes):
 
 def test_matrix_products_alike_or_apart():
     assert told(products("eager"), products("liger", 1.01)) == (
-        "The matrix products take the same time on all backends (within 2%) at 2 sizes.",
+        "The matrix products take the same time on all backends (within 2%) at 2 calls.",
     )
     assert told(products("eager"), products("liger", 1.1)) == (
-        "The matrix products differ by more than 2% between backends at 1 of 2 sizes, most at batch 8 (10%).",
+        "The matrix products differ by more than 2% between backends at 1 of 2 calls, most at batch 8 (10%).",
     )
     kernels = tuple(kernel(f"nvjet_{role}", role) for role in PRODUCTS)
     assert told(products("eager", kernels=kernels), products("liger", 1.1, kernels=kernels)) == (
-        "The matrix products differ by more than 2% between backends at 1 of 2 sizes, most at batch 8 (10%, as the very same "
-        "kernels: what differs is caches or clocks).",
+        "The matrix products differ by more than 2% between backends at 1 of 2 calls, most at batch 8 (10%, though the "
+        "kernels are the very same).",
     )
     assert told(products("eager"), products("liger", 1.1, clocks_mhz=(1620,))) == ()
     assert told(products("eager")) == ()
+    on_cpu = {"on_gpu": False, "clocks_mhz": ()}
+    assert told(products("eager", **on_cpu), products("liger", 1.1, **on_cpu)) == ()
     wide = {role: about(us, by=0.9) for role, us in PRODUCTS.items()}
     assert told(products("eager"), products("liger", 1.1, role_us=wide)) == ()
 
@@ -162,7 +185,7 @@ def test_open_sizes_cost_something_or_nothing():
     static = of("compile_static", point("compile_static", 0, 4, call(compiled()), roles={"activation": 36.0}))
     assert told(static, dynamic(45.0))[-1] == (
         "With sizes left open the activation takes up to 25% more time (compile, dynamic=True against compile, dynamic=False, "
-        "at batch 4); beyond the noise at 1 of 1 point."
+        "at batch 4, one compile each); beyond the noise at 1 of 1 point."
     )
     assert (
         told(static, dynamic(36.1))[-1] == "Leaving sizes open costs nothing beyond the noise: activation at 1 point."
@@ -179,12 +202,31 @@ def test_break_even_is_told_against_eager():
     assert not any("against Eager" in sentence for sentence in told(eager, slow, shared=False))
 
 
+def test_steps_of_a_busy_host_are_counted_and_never_compared():
+    paced = {"roles": {"activation": 50.0}, "beside_others": True}
+    eager = of("eager", point("eager", 0, 4, call(served=()), step=100.0, **paced))
+    quick = of("compile", point("compile", 0, 4, call(compiled()), step=60.0, **paced))
+    assert told(eager, quick)[1:] == (
+        f"The step times of 1 of 2 points are shown and compared with none: {BUSY_HOST}. Their kernel times are not touched by "
+        "that.",
+    )
+
+
+def test_on_a_cpu_a_busy_host_touches_all_times():
+    on_cpu = {"on_gpu": False, "clocks_mhz": (), "beside_others": True}
+    assert told(of("eager", point("eager", 0, 4, call(served=()), step=100.0, **on_cpu))) == (
+        f"The step times of 1 of 1 point are shown and compared with none: {BUSY_HOST}.",
+    )
+
+
 def test_tiles_graphs_and_failures():
     tiles = of("eager", *(point("eager", at, batch, kernels=(kernel(name, "gate"),))
                           for at, (batch, name) in enumerate(((4, "a"), (8, "a"), (16, "b")))))  # fmt: skip
     assert told(tiles) == (
         "The kernel of gate changes once with the size on Eager, first between batch 8 and batch 16.",
     )
+    on_cpu = of("eager", *(dataclasses.replace(one, on_gpu=False, clocks_mhz=()) for one in tiles.points))
+    assert told(on_cpu) == ()
     graphs = points("compile", call(served=("0/0",), cuda_graphs=1), call(served=("0/0",), cuda_graphs=2))
     assert told(graphs) == ("torch.compile recorded 3 CUDA graphs over 2 calls.",)
     failed = of("liger", point("liger", 0, 4, failure="Out of memory."), point("liger", 1, 8))
@@ -211,13 +253,16 @@ def test_a_map_counts_its_cells_and_names_the_widest_margin():
     found = map_findings(cells(((22.0,) * 3, flat), ((40.0,) * 3, flat), (lottery, flat), (flat, flat), (flat, (44.0,))),
                          time=KERNEL_TIME)  # fmt: skip
     assert found == (
-        "By kernel time, of 5 cells: ahead are torch.compile in 2; 1 shows no difference beyond the noise; 1 depends on the "
-        "compile; 1 is unknown.",
+        "By kernel time, of 5 measured cells: ahead are torch.compile in 2; 1 has nobody ahead beyond the noise; 1 depends on "
+        "the compile; 1 is unknown.",
         "The widest margin, at batch 8, intermediate 0, is that of torch.compile: 50% less kernel time than Liger kernels, "
         "22.0 µs against 44.0 µs.",
         "At batch 8, intermediate 2 it depends on the compile: torch.compile takes 37.0 to 56.0 µs over its 3 cold compiles, "
         "Liger kernels 44.0 µs.",
     )
     assert map_findings(cells((flat, flat)), time=KERNEL_TIME) == (
-        "By kernel time, of 1 cell: nobody is ahead anywhere; 1 shows no difference beyond the noise.",
+        "By kernel time, of 1 measured cell: nobody is ahead anywhere; 1 has nobody ahead beyond the noise.",
+    )
+    assert map_findings(cells((flat, flat), (flat, flat)), time=KERNEL_TIME) == (
+        "By kernel time, of 2 measured cells: nobody is ahead anywhere; 2 have nobody ahead beyond the noise.",
     )

@@ -17,6 +17,7 @@ from core.analysis.sizes import (
     kernel_changes,
     memory,
     role_times,
+    time_words,
     whole_times,
 )
 from tests.points import DIMS, ROLES, about, call, compiled, jit, kernel, of, point
@@ -93,6 +94,29 @@ def test_a_product_that_changes_its_tile_is_found_between_neighbours():
     )
 
 
+def test_a_generated_kernel_of_another_graph_is_the_same_kernel():
+    def fused(*names):
+        kernels = [(kernel(name, "activation", "fused"),) for name in names]
+        points = (
+            point("compile", at, 8 << at, roles={"activation": 1.0}, on_gpu=False, kernels=own)
+            for at, own in enumerate(kernels)
+        )
+        return of("compile", *points)
+
+    again = fused("graph_0_cpp_fused_gelu_mul_0", "graph_1_cpp_fused_gelu_mul_0", "graph_12_cpp_fused_gelu_mul_0")
+    assert kernel_changes((again,), AXES, ROLES) == ()
+    assert {one.kernels for one in role_times((again,), AXES, ROLES)} == {("cpp_fused_gelu_mul_0",)}
+    (other,) = kernel_changes((fused("graph_0_cpp_fused_gelu_mul_0", "graph_1_cpp_fused_mul_0"),), AXES, ROLES)
+    assert (other.kernels_before, other.kernels_after) == (("cpp_fused_gelu_mul_0",), ("cpp_fused_mul_0",))
+
+
+def test_a_cpu_has_operator_time():
+    on_gpu, on_cpu = point("eager", 0, 8), point("eager", 0, 8, on_gpu=False)
+    assert time_words(KERNEL_TIME, (on_gpu,)) == "kernel time"
+    assert time_words(KERNEL_TIME, (on_cpu,)) == "operator time"
+    assert time_words(STEP_TIME, (on_cpu,)) == "step time"
+
+
 def static(us=36.0, **changes):
     return of("compile_static", point("compile_static", 0, 8, call(compiled()), roles={"activation": us}, **changes))
 
@@ -147,6 +171,14 @@ def test_a_point_that_ran_eager_is_on_neither_side():
     assert told(eager, opened()) == []
 
 
+def test_what_was_marked_dynamic_is_no_static_side():
+    marked = call(compiled(dynamic_dims=(DIMS[0],)))
+    left_open = of("compile_static", point("compile_static", 0, 8, marked, roles={"activation": 36.0}))
+    assert told(left_open, opened()) == []
+    alone = dataclasses.replace(left_open, name="compile", title="torch.compile", dynamic=None)
+    assert told(alone, opened(), shared=False) == []
+
+
 def test_compile_left_to_itself_is_open_only_where_such_an_entry_served():
     entries = call(compiled("0/0"), compiled("0/1", dynamic_dims=(DIMS[0],)), served=("0/1",))
     assert len(told(static(), opened(name="compile", found=entries))) == 2
@@ -183,8 +215,8 @@ def inductor(us=126.0, width=11008, family="fused", **changes):
     )
 
 
-def padded(*series, axes=("intermediate",), fixed=None):
-    return padding(series, axes, ACTIVATION, width_name="intermediate", fixed_width=fixed)
+def padded(*series, axes=("intermediate",)):
+    return padding(series, axes, ACTIVATION, width_name="intermediate")
 
 
 def test_ligers_padding_beside_the_generated_kernel():
@@ -202,8 +234,8 @@ def test_ligers_padding_beside_the_generated_kernel():
     )
 
 
-def test_a_width_that_does_not_change_is_given():
-    (row,) = padded(liger(width=8), axes=("batch",), fixed=4096)
+def test_at_one_width_nothing_is_told_of_padding():
+    (row,) = padded(liger(width=4096))
     assert (row.width, row.padded, row.idle) == (4096, 4096, 0.0)
     assert row.words == (
         "intermediate 4,096: no lane idles; activation against a generated kernel: unknown, no generated kernel was measured "

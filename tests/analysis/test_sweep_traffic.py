@@ -4,11 +4,12 @@ import dataclasses
 
 import pytest
 
+from core.analysis.points import BUSY_HOST
 from core.analysis.traffic import Answer, Bill, Flip, Seconds, answer, bills
 from tests.points import about, call, compiled, of, point
 
 AXES = ("batch", "seq")
-SIZES = ((8, 512), (16, 512))
+SIZES = ((8, 512), (16, 512), (32, 512))
 
 
 def served(name, *rows, **changes):
@@ -79,8 +80,8 @@ def test_little_traffic_stays_eager_until_there_is_more():
     found = answer((few, much), AXES)
     assert (found.use, found.saved_s) == ("eager", None)
     assert found.sentence == (
-        "Use Eager: 0.10 s in all, 21 times that on torch.compile; from 100 times the traffic on (100,000 calls) it is "
-        "torch.compile."
+        "Use Eager: 0.10 s in all, and torch.compile would take 21 times as long; from 100 times the traffic on (100,000 calls) "
+        "it is torch.compile."
     )
     assert found.flip.scale == pytest.approx(99.7, abs=0.2)
 
@@ -89,7 +90,9 @@ def test_who_is_slower_at_any_amount_turns_nothing():
     slow = served("compile", (2.0, 300.0, 100_001, True), (0.1, 600.0, 1, False))
     found = answer((EAGER, slow), AXES)
     assert found.flip is None
-    assert found.sentence.endswith("; no other amount of this traffic turns that beyond the noise.")
+    assert found.sentence.endswith(
+        ", and torch.compile would take 3.2 times as long; more or less of the same traffic would not turn that."
+    )
 
 
 def test_calls_that_silently_ran_eager_are_told_with_the_answer():
@@ -112,7 +115,7 @@ def test_without_eager_the_best_is_held_against_the_next():
     slow = served("liger", (0.0001, 200.0, 100_001, False), (0.0002, 400.0, 1, False))
     jits = [dataclasses.replace(one, call=dataclasses.replace(one.call, jits=())) for one in slow.points]
     found = answer((of("liger", *jits), FAST), AXES)
-    assert found.sentence.startswith("Use torch.compile: 10.0 s in all, 100% more on Liger kernels;")
+    assert found.sentence.startswith("Use torch.compile: 10.0 s in all, and Liger kernels would take 100% more;")
     assert found.saved_s is None
 
 
@@ -156,9 +159,62 @@ def test_a_doubtful_row_is_shown_and_left_out_of_the_answer():
     found = answer((slower, doubtful), AXES)
     assert found.use == "compile"
     assert found.sentence.endswith(
-        "of its 100,001 calls it is Eager: compiling takes 2.00 s. This is over 1 of 2 rows, more than 99% of the calls: at "
-        "batch 16, seq 512 torch.compile: throttled."
+        "of its 100,001 calls it is Eager: compiling takes 2.00 s. This is over the steps of 1 of 2 rows, more than 99% of the "
+        "calls: at batch 16, seq 512 torch.compile: throttled."
     )
+
+
+def breaker(doubt_at=None):
+    """Eager takes 15 s; torch.compile 7.5 s, after 20 s of compiling at the first row."""
+    slow = served("eager", *[(0.0001, 100.0, 50_000, False)] * 3)
+    quick = served("compile", (20.0, 50.0, 50_000, True), *[(0.0001, 50.0, 50_000, False)] * 2)
+    doubts = [dataclasses.replace(one, doubt="throttled") if one.index == doubt_at else one for one in quick.points]
+    return slow, of("compile", *doubts)
+
+
+@pytest.mark.parametrize(
+    ("doubt_at", "eager_s", "more"), [(None, "15.0", "83% more"), (0, "10.0", "2.5 times as long")]
+)
+def test_a_compile_counts_although_its_row_is_in_doubt(doubt_at, eager_s, more):
+    found = answer(breaker(doubt_at), AXES)
+    assert found.use == "eager"
+    assert found.sentence.startswith(f"Use Eager: {eager_s} s in all, and torch.compile would take {more}; from ")
+    assert found.flip.title == "torch.compile"
+    assert found.flip.scale == pytest.approx(20.0 / (7.5 if doubt_at is None else 5.0), rel=1e-3)
+
+
+def test_a_compile_in_doubt_is_told_with_the_answer_that_it_does_not_turn():
+    slow, quick = breaker(doubt_at=0)
+    slow = of("eager", *(dataclasses.replace(one, step_us=about(1000.0)) for one in slow.points))
+    found = answer((slow, quick), AXES)
+    assert (found.use, found.saved_s) == ("compile", pytest.approx(100.0 - 25.0, abs=0.01))
+    assert found.sentence.endswith(
+        "it is Eager: compiling takes 20.0 s. This is over the steps of 2 of 3 rows, 67% of the calls: at batch 8, seq 512 "
+        "torch.compile: throttled."
+    )
+
+
+def test_a_row_that_the_cpu_paced_beside_other_sweeps_is_left_out():
+    paced = [dataclasses.replace(one, beside_others=one.index == 1, kernel_time_us=about(30.0)) for one in FAST.points]
+    slower = served("eager", (0.0001, 200.0, 100_001, False), (0.0002, 400.0, 1, False))
+    found = answer((slower, of("compile", *paced)), AXES)
+    assert found.use == "compile"
+    assert found.sentence.endswith(
+        f"over the steps of 1 of 2 rows, more than 99% of the calls: at batch 16, seq 512 {BUSY_HOST}."
+    )
+    busy = of("compile", *(dataclasses.replace(one, beside_others=True) for one in paced))
+    assert answer((slower, busy), AXES) == Answer(None, f"What to use is unknown: at batch 8, seq 512 {BUSY_HOST}.")
+
+
+def test_rows_that_nobody_measured_yet_are_missing_on_every_bill():
+    found = bills((EAGER, FAST), AXES, rows=5)
+    assert [(bill.seconds, bill.why) for bill in found] == [(None, "2 of 5 rows measured so far")] * 2
+    assert answer((EAGER, FAST), AXES, rows=5) == Answer(
+        None,
+        "What to use is unknown. Left out: Eager (2 of 5 rows measured so far). Left out: torch.compile (2 of 5 rows measured "
+        "so far).",
+    )
+    assert answer((EAGER, FAST), AXES, rows=2) == answer((EAGER, FAST), AXES)
 
 
 def test_an_answer_stands_on_half_of_the_calls_at_least():

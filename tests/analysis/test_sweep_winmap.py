@@ -4,6 +4,7 @@ import dataclasses
 
 import pytest
 
+from core.analysis.points import BUSY_HOST
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME
 from core.analysis.winmap import Side, win_map
 from tests.points import about, call, of, point
@@ -74,6 +75,26 @@ def test_a_compile_that_straddles_another_backend_decides_nothing():
     )
 
 
+def test_a_step_that_straddles_may_be_the_hosts_doing():
+    series = (rounds("compile", 56.8, 37.0, 55.0), LIGER)
+    assert verdict(*series)[0] == "depends"
+    assert verdict(*series, time=STEP_TIME) == (
+        "alike",
+        "nobody is ahead beyond the noise: Liger kernels 84.0 to 84.4 µs; torch.compile 77.0 to 96.8 µs",
+    )
+
+
+def test_a_step_that_the_cpu_paced_beside_other_sweeps_does_not_count():
+    series = (rounds("compile", 35.0, 35.0, 35.0, beside_others=True), LIGER)
+    assert verdict(*series)[0] == "wins"
+    assert verdict(*series, time=STEP_TIME) == (
+        "unknown",
+        f"unknown: only 0 of the 3 rounds of torch.compile count ({BUSY_HOST})",
+    )
+    filled = rounds("compile", 35.0, 35.0, 35.0, beside_others=True, step_us=about(45.0))
+    assert verdict(filled, LIGER, time=STEP_TIME)[0] == "wins"
+
+
 def test_a_luckless_compile_does_not_matter_where_a_third_is_ahead_of_both():
     found = cell(rounds("eager", 30.0, 30.1, 30.2), rounds("compile", 56.8, 37.0, 55.0), LIGER)
     assert (found.verdict, found.winner, found.runner_up) == ("wins", "eager", "liger")
@@ -91,27 +112,28 @@ def test_a_wide_range_of_a_backend_that_does_not_compile_is_noise():
 def test_no_difference_beyond_the_noise(times):
     found = verdict(rounds("compile", *times), LIGER, rounds("eager", 66.0, 66.2, 66.4))
     assert found[0] == "alike"
-    assert found[1].startswith("no difference beyond the noise: torch.compile ")
+    assert found[1].startswith("nobody is ahead beyond the noise: torch.compile ")
     assert found[1].endswith("; slower: Eager")
 
 
 @pytest.mark.parametrize(
     ("other", "why"),
     [
-        (rounds("compile", 35.0, 35.0), "torch.compile: 2 of the 3 rounds that a winner stands on"),
-        (rounds("compile", 35.0, 35.0, 35.0, doubt="throttled"), "torch.compile: 0 of the 3 rounds that a winner stands on "
-         "(throttled)"),
+        (rounds("compile", 35.0, 35.0), "only 2 of the 3 rounds of torch.compile count"),
+        (rounds("compile", 35.0, 35.0, 35.0, doubt="throttled"), "only 0 of the 3 rounds of torch.compile count (throttled)"),
         (rounds("compile", 35.0, 35.0, 35.0, failure="Out of memory."), "torch.compile failed: Out of memory."),
-        (rounds("compile", 35.0, 35.0, 35.0, worst_error=0.5), "torch.compile: 0 of the 3 rounds that a winner stands on "
-         "(what was computed is not the layer)"),
-        (rounds("compile", 35.0, 35.0, 35.0, worst_error=float("nan")), "torch.compile: 0 of the 3 rounds that a winner "
-         "stands on (what was computed is not the layer)"),
-        (rounds("compile", 35.0, 35.0, 35.0, kernel_time_us=None), "torch.compile: 0 of the 3 rounds that a winner stands "
-         "on (its kernel time was not measured)"),
+        (rounds("compile", 35.0, 35.0, 35.0, worst_error=0.5), "only 0 of the 3 rounds of torch.compile count (what was "
+         "computed is not the layer)"),
+        (rounds("compile", 35.0, 35.0, 35.0, worst_error=float("nan")), "only 0 of the 3 rounds of torch.compile count (what "
+         "was computed is not the layer)"),
+        (rounds("compile", 35.0, 35.0, 35.0, kernel_time_us=None), "only 0 of the 3 rounds of torch.compile count (its "
+         "kernel time was not measured)"),
+        (rounds("compile", 35.0, 35.0, 35.0, kernel_time_us=None, on_gpu=False), "only 0 of the 3 rounds of torch.compile "
+         "count (its operator time was not measured)"),
         (rounds("compile", 35.0, 35.0, 35.0, clocks_mhz=(1620,)), "the clocks differ (1,620 to 1,980 MHz)"),
         (rounds("compile", 35.0, 35.0, 35.0, clocks_mhz=()), "the clocks were not read"),
         (rounds("compile", 35.0, 35.0, 35.0, device="A"), "the devices differ (A, NVIDIA H200)"),
-        (of("compile"), "torch.compile: 0 of the 3 rounds that a winner stands on"),
+        (of("compile"), "only 0 of the 3 rounds of torch.compile count"),
     ],
 )  # fmt: skip
 def test_nobody_is_named_where_something_else_explains_it(other, why):
@@ -143,7 +165,11 @@ def test_on_a_cpu_nobody_reads_clocks():
     slow, fast = (
         rounds(name, us, us, us, on_gpu=False, clocks_mhz=()) for name, us in (("eager", 66.0), ("compile", 35.0))
     )
-    assert verdict(slow, fast)[0] == "wins"
+    assert verdict(slow, fast) == (
+        "wins",
+        "torch.compile: 47% less operator time than Eager, 35.0 µs against 66.0 µs",
+    )
+    assert verdict(slow, fast, time=STEP_TIME)[1].startswith("torch.compile: 29% less step time than Eager")
 
 
 def test_one_backend_alone_is_compared_with_nothing():

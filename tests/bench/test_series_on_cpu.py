@@ -7,11 +7,12 @@ import sys
 import pytest
 import torch
 
-from core.bench import gpu, series_host
+from core.bench import compiling, gpu, series_host
 from core.bench.series import Life
 from core.store import runfile
 from core.sweep import make_sweep, plan
 from core.sweep_order import point_order
+from core.workload import WorkloadError
 
 SMALL = {"layer": "geglu_mlp", "seq": "6", "hidden": "16", "intermediate": "32", "dtype": "fp32", "steps": "2"}
 
@@ -28,7 +29,6 @@ def swept(**fields):
         for task in tasks:
             data = life.perform(point_order("swept", sweep, task, {}), lambda text: None)
             found.append(runfile.read_manifest(data))
-    assert all(one.failure is None or one.point.call is None for one in found), [one.failure for one in found]
     return found
 
 
@@ -157,6 +157,47 @@ def test_a_size_that_does_not_fit_fails_alone():
     found = swept(backends="eager", axis="intermediate", batch="1", values=f"32,{1 << 24},32", hidden="65536")
     assert [one.status for one in found] == ["failed" if at == 1 else "ok" for at in range(3)]
     assert "choose smaller sizes" in found[1].failure.sentence
+
+
+def test_a_process_started_anew_repeats_no_size_that_did_not_fit(monkeypatch):
+    sweep = make_sweep({**SMALL, "axis": "batch", "backends": "compile", "values": "4,100000,8,16"})
+    called = []
+    whole, check = Life._called, Life._check_memory
+
+    def counting(self, task, *, cold):
+        called.append(task.index)
+        return whole(self, task, cold=cold)
+
+    def small(self, workload):
+        if dict(workload.sizes)["batch"] > 1000:
+            raise WorkloadError("These sizes need more than there is; choose smaller sizes.")
+        check(self, workload)
+
+    monkeypatch.setattr(Life, "_called", counting)
+    monkeypatch.setattr(Life, "_check_memory", small)
+    known, found = {}, []
+    for tasks in (plan(sweep)[:3], plan(sweep)[3:]):  # two processes, one after the other
+        torch.compiler.reset()
+        life = Life(sweep, "compile")
+        with life.open():
+            for task in tasks:
+                data = life.perform(point_order("swept", sweep, task, known), lambda text: None)
+                found.append(runfile.read_manifest(data))
+                known[task.order] = found[-1].point.call
+    assert [one.status for one in found] == ["ok", "failed", "ok", "ok"]
+    assert called == [0, 2, 0, 2, 3]
+    assert [entries(one.point.call) for one in (found[0], found[2], found[3])] == [["0/0"], ["0/1"], []]
+
+
+def test_a_call_that_fails_keeps_what_it_compiled(monkeypatch):
+    def failing(self, step, device, calls):
+        step()
+        raise RuntimeError("not enough memory: you tried to allocate")
+
+    monkeypatch.setattr(compiling, "warm_up", lambda step, device, calls: failing(None, step, device, calls))
+    found = swept(backends="compile", values="4")
+    assert found[0].failure.kind == "out_of_memory"
+    assert entries(found[0].point.call) == ["0/0"] and found[0].point.call.served_by is None
 
 
 class TestAProcessOfItsOwn:

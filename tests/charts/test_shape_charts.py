@@ -1,5 +1,6 @@
 """Charts over a sweep's points: every mark opens its run, a backend has one colour, doubt and silent eager are seen."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -118,12 +119,15 @@ def test_roles_are_stacked_in_the_order_of_the_list():
     assert set(runs(figure)) == {"eager-0", "eager-1", "compile-0", "compile-1"}
 
 
-def test_memory_has_a_unit_that_fits():
-    series = of(
-        "eager", point("eager", 0, 8, peak_memory_bytes=3 << 20), point("eager", 1, 16, peak_memory_bytes=6 << 20)
-    )
+def test_memory_stands_in_the_unit_of_its_table_and_no_line_falls_between_calls_of_one_size():
+    peaks = ((8, 3_000_000), (16, 6_000_000), (8, 5_000_000))
+    series = of("eager", *(point("eager", at, size, peak_memory_bytes=peak) for at, (size, peak) in enumerate(peaks)))
     figure = peak_memory(memory((series,), AXES), axis="batch", **LOOK)
-    assert (list(figure.data[0].y), figure.layout.yaxis.title.text) == ([3.0, 6.0], "peak memory, MiB")
+    line, marks = figure.data
+    assert (list(line.x), list(line.y)) == ([8, 16], [4.0, 6.0])
+    assert (list(marks.x), list(marks.y)) == ([8, 8, 16], [3.0, 5.0, 6.0])
+    assert figure.layout.yaxis.title.text == "peak memory, MB"
+    assert runs(figure) == ["eager-0", "eager-2", "eager-1"]
 
 
 def test_a_premium_is_a_line_a_role_and_hollow_where_it_is_noise():
@@ -173,6 +177,25 @@ def test_compiles_are_counted_call_by_call_with_marks_where_something_happened()
     )
     assert [one.name for one in figure.data[2:]] == ["compiled", "recompiled", "ran eager"]
     assert list(figure.layout.xaxis.ticktext) == ["1<br>4", "2<br>8", "3<br>16", "4<br>32"]
+
+
+def test_lines_of_equal_counts_stand_apart_and_all_below_the_next_count():
+    alike = of("compile", *(point("compile", at, at + 2, call(compiled(f"0/{at}"))) for at in range(9)))
+    figure = counted(*(dataclasses.replace(alike, name=name) for name in list(BACKEND_COLOURS)[1:7]))
+    first = [one.y[0] for one in figure.data if one.mode == "lines"]
+    assert len(set(first)) == 6 and first == sorted(first)
+    assert (first[0], first[-1]) == (1, pytest.approx(1.3))
+
+
+def test_more_lines_of_source_have_room_below_the_chart():
+    two, three = (peak_memory((), axis="batch", source=["a line"] * lines, dark=False).layout for lines in (2, 3))
+    assert three.margin.b - two.margin.b == three.height - two.height > 12
+
+
+def test_a_title_keeps_its_distance_from_wide_ticks():
+    series = of("eager", point("eager", 0, 8, roles={"gate": 12_000.0}))
+    figure = against_size(whole_times((series,), AXES, KERNEL_TIME), axis="batch", what="step", **LOOK)
+    assert (figure.layout.yaxis.title.text, figure.layout.yaxis.title.standoff) == ("step, µs", 14)
 
 
 def test_ligers_jits_are_its_line_and_backward_graphs_a_dotted_one():

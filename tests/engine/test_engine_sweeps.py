@@ -9,7 +9,8 @@ import psutil
 import pytest
 from engine_driver import Driver, until
 
-from core.conductor import CANCELLED, DONE, Conductor, execute_on
+from core.conductor import CANCELLED, DONE, Conductor
+from core.conductor_jobs import execute_on
 from core.engine import Engine
 from core.store import runfile
 from core.store.manifest import protocol_for

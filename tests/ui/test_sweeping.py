@@ -31,7 +31,13 @@ until(lambda: session.sweep_progress(own).state == "cancelled")
 resumed = session.resume_sweep(own)
 until(lambda: not session.running_sweeps())
 points = [one.point for one in session.sweeps().manifests(session.sweeps().get(own))]
+endless = session.start_sweep(make_sweep({**fields, "values": "4,8,16,32,64", "backends": "compile_static"}))
+until(lambda: session.sweep_progress(endless).done == 1)
+stopped = session.stop_sweep(endless), session.sweep_progress(endless).state
+session.sweeps().delete(endless)
 print(json.dumps({
+    "stopped": [*stopped, session.stop_sweep(endless), session.stop_sweep("nobody")],
+    "deleted": session.sweeps().get(endless) is None,
     "joined": joined == own and resumed == own,
     "running": running == [own, other],
     "states": [session.sweep_progress(one).state for one in (own, other)],
@@ -55,6 +61,8 @@ def test_a_sweep_is_joined_cancelled_and_resumed(home):
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout.splitlines()[-1]) == {
+        "stopped": [True, "cancelled", False, False],
+        "deleted": True,
         "joined": True,
         "running": True,
         "states": ["done", "done"],

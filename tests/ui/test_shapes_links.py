@@ -1,0 +1,123 @@
+"""Links to the Shapes page: never half a list, never another sweep than the one named, and no pick lost on the way."""
+
+import re
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from core.store.sweeps import Sweeps
+from core.sweep import make_sweep
+from core.ui import session, shapes_data, shapes_link
+from tests import sweeps
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE, ELSEWHERE = "pages/2_Shapes.py", "pages/3_Runs.py"
+#: Fifteen hundred characters: more than this page writes into a link, and a list of sizes all the same.
+LONG = ",".join(str(1_000_000 + at) for at in range(190))
+
+
+@pytest.fixture(autouse=True)
+def viewing_only(home, monkeypatch, tmp_path):
+    """A small install with a store of its own, and no shipped sweeps."""
+    monkeypatch.setattr(session, "can_run", lambda: False)
+    own = Sweeps(home, recordings=tmp_path / "shipped")
+    monkeypatch.setattr(session, "sweeps", lambda: own)
+    shapes_data._shown.clear()
+    sweeps.write(home / "sweeps", "batches", sweeps.BATCHES)
+    sweeps.write(home / "sweeps", "newer", {**sweeps.BATCHES, "values": "1,2"}, created="2026-06-01T00:00:00+00:00")
+    yield
+    shapes_data._shown.clear()
+
+
+def visit(**link):
+    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page(PAGE)
+    for name, value in link.items():
+        page.query_params[name] = str(value)
+    return sound(page.run())
+
+
+def sound(page):
+    assert not page.exception and not page.error
+    return page
+
+
+def warned(page):
+    return [re.sub(r"\\(.)", r"\1", one.value).replace("\u2060", "") for one in page.warning]
+
+
+def values(page):
+    return page.session_state["shape:values"].replace(" ", "")
+
+
+def there_and_back(page):
+    """By the menu, which carries no link along."""
+    page = page.switch_page(ELSEWHERE).run()
+    for name in list(page.query_params):
+        del page.query_params[name]
+    return sound(page.switch_page(PAGE).run())
+
+
+def test_a_long_list_in_a_link_is_taken_whole():
+    page = visit(layer="geglu_mlp", axis="batch", values=LONG, backends="eager")
+    assert values(page) == LONG
+    assert [text for text in warned(page) if "190 points" in text and "Not run yet" in text] == warned(page)
+
+
+def test_a_link_that_is_too_long_says_so_and_gives_nothing_of_the_list():
+    page = visit(layer="geglu_mlp", axis="batch", values=LONG * 6, backends="eager,liger")
+    told = [text for text in warned(page) if "is left out" in text]
+    assert len(told) == 1 and f"The link's values has {len(LONG) * 6:,} characters" in told[0]
+    assert "1000000" not in values(page)
+    assert page.session_state["shape:backends"] == ["eager", "liger"]
+
+
+def test_the_sweep_that_a_link_names_stays_where_its_list_is_too_long():
+    page = visit(sweep="batches", layer="geglu_mlp", axis="batch", values=LONG * 6)
+    assert values(page) == "4,8,16,32" and len(warned(page)) == 1
+    assert page.query_params["sweep"] in ("batches", ["batches"])
+
+
+def test_names_that_no_sweep_has_are_left_out_and_the_sweep_stays():
+    page = visit(sweep="batches", utm_source="mail", fbclid="x" * 9_000)
+    assert values(page) == "4,8,16,32"
+    assert warned(page) == ["The link names 'utm_source', which no sweep has; it is left out."]
+    assert "utm_source" not in page.query_params
+    assert page.query_params["sweep"] in ("batches", ["batches"])
+    assert warned(sound(page.run())) == warned(page)
+
+
+def test_a_name_of_another_layer_is_left_out_too():
+    page = visit(layer="geglu_mlp", axis="batch", values="4,8,16,32", in_features="16")
+    assert any("'in_features', which a sweep of this layer does not have" in text for text in warned(page))
+
+
+def test_a_pick_that_no_link_has_room_for_is_kept_for_the_visit():
+    page = visit()
+    page.text_input(key="shape:values").set_value(LONG).run()
+    assert "values" not in page.query_params
+    assert values(there_and_back(sound(page))) == LONG
+
+
+def test_traffic_that_no_link_has_room_for_is_kept_for_the_visit():
+    page = visit(kind="traffic", layer="geglu_mlp", rows="1,2,3;4,5,6")
+    rows = [f"{at + 1}, 128, {at + 10}" for at in range(190)]
+    page.text_area(key="shape:traffic rows").set_value("\n".join(rows)).run()
+    page = there_and_back(sound(page))
+    assert page.session_state["shape:kind"] == "traffic"
+    assert page.session_state["shape:traffic rows"].splitlines() == rows
+
+
+def test_a_short_pick_and_a_sweep_come_back_as_before():
+    page = visit()
+    page.text_input(key="shape:values").set_value("3, 5, 9").run()
+    assert values(there_and_back(sound(page))) == "3,5,9"
+    page = there_and_back(visit(sweep="batches"))
+    assert page.query_params["sweep"] in ("batches", ["batches"]) and not warned(page)
+
+
+def test_a_link_to_a_sweep_holds_its_fields_or_its_id_alone():
+    short = make_sweep(sweeps.BATCHES)
+    assert shapes_link.to_sweep(short, "one")["values"] == "4,8,16,32"
+    long = make_sweep({**sweeps.BATCHES, "values": LONG})
+    assert shapes_link.to_sweep(long, "one") == {"sweep": "one"}
