@@ -24,6 +24,8 @@ from core.analysis.points import (
 from core.analysis.spread import Spread
 from core.analysis.wording import about, counted, seconds, sizes_words, us
 
+#: A list is judged where at least so many of its calls can be compared.
+_SHARE_MIN = 0.5
 PAYS, AT_ONCE, UNTIL, NEVER, ALIKE, UNKNOWN = "pays", "at once", "until", "never", "alike", "unknown"
 
 
@@ -118,6 +120,10 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     )
     if not known:
         return unknown
+    if len(known) < _SHARE_MIN * len(points):
+        why = next(row.words for row in points if row.verdict == UNKNOWN).removeprefix("unknown: ")
+        few = f"unknown: {len(known)} of {counted(len(points), 'call')} can be compared, too few for the list ({why})"
+        return replace(unknown, words=few)
     weight = sum(row.count for row in known)
     lost_s = sum(row.lost_s or 0.0 for row in points)  # what was compiled at an unknown call serves the others, too
     won, low, high = (

@@ -12,8 +12,9 @@ Span = tuple[float, float]
 
 def span_of(first: Manifest, last: Manifest) -> Span:
     """From the start of the one run to the end of the other, in unix seconds."""
-    return _ended_s(first) - first.seconds, _ended_s(last)
+    return moment_s(first.created) - first.seconds, moment_s(last.created)
 
 
-def _ended_s(manifest: Manifest) -> float:
-    return datetime.datetime.fromisoformat(manifest.created).timestamp()
+def moment_s(created: str) -> float:
+    """A date of a manifest or a sweep in unix seconds."""
+    return datetime.datetime.fromisoformat(created).timestamp()

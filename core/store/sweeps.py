@@ -28,7 +28,7 @@ from core.store.head import head_of
 from core.store.index import TICK_NS, TRUSTED_NS
 from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
-from core.store.spans import Span, span_of
+from core.store.spans import Span, moment_s, span_of
 from core.store.sweepfile import SweepHead
 from core.sweep import Sweep
 from core.sweep_order import point_id
@@ -311,7 +311,8 @@ class Sweeps:
             next(filter(None, (_measured(entry.folder, entry.head, order, stamps[order]) for order in way)), None)
             for way in (orders, reversed(orders))
         )
-        return (first[0], (first[1][0], last[1][1])) if first and last else None
+        begun_s = moment_s(entry.head.created)  # before its first point its process imports torch
+        return (first[0], (min(first[1][0], begun_s), last[1][1])) if first and last else None
 
     def _stamps(self, folder: Path) -> dict[int, str]:
         """The stamps of the points' files. Points come by rename, which changes their folder: one that stays as it is is not

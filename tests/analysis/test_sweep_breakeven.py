@@ -295,3 +295,11 @@ def test_where_the_cpu_sets_the_pace_it_is_said():
     assert found.words.endswith("(at 1 of 2 calls the CPU sets its pace, not the GPU)")
     (found,) = break_even((base, of("compile", works)), AXES)
     assert "pace" not in found.words
+
+
+def test_a_list_of_which_few_calls_can_be_compared_is_not_judged():
+    doubtful = [point("compile", at, 8 * (at + 1), call(), step=80.0, doubt="throttled") for at in range(2)]
+    sound = point("compile", 2, 24, call(compiled()), step=80.0)
+    (found,) = break_even((eager(100.0, 100.0, 100.0), of("compile", *doubtful, sound)), AXES)
+    assert (found.verdict, found.known, found.sizes, found.calls) == ("unknown", 1, 3, None)
+    assert found.words == "unknown: 1 of 3 calls can be compared, too few for the list (torch.compile: throttled)"

@@ -73,3 +73,15 @@ def test_the_shipped_sweeps_were_measured_side_by_side(home):
     shipped = Sweeps(home)
     entries = [entry for entry in shipped.entries() if entry.recorded]
     assert sum(any(beside(shipped, entry)) for entry in entries) > 1
+
+
+def test_a_sweep_begins_when_it_is_made_not_with_its_first_point(own, monkeypatch):
+    first = measured(own, 10)
+    late = measured(own, 10, range(7, 8))
+    assert beside(own, first) == [False] * 7 + [True]
+    head = dataclasses.replace(
+        late.head, created="2026-05-01T10:04:45+00:00"
+    )  # its process was three minutes importing
+    monkeypatch.setattr(own, "entries", lambda: (first, dataclasses.replace(late, head=head)))
+    assert own.spans_beside(first)[0][0] == sweeps.moment_s(head.created)
+    assert beside(own, first) == [False] * 4 + [True] * 4
