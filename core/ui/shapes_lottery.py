@@ -57,7 +57,7 @@ def told(found: Shown) -> str | None:
         kernel = max(one.kernels, key=lambda k: k.slowest_us / k.fastest_us)
         if kernel.configurations > 1:
             title = backend_of(one.entry.head.workload).title
-            return f"Which kernel {title} gets is partly luck. At {one.at}, in a run of its own: {sentence(kernel)}"
+            return f"{title} does not always make the same kernel of the same code. At {one.at}: {sentence(kernel)}"
     return None
 
 
