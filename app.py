@@ -4,10 +4,10 @@ from collections import Counter
 
 import streamlit as st
 
+from core.analysis.wording import counted
 from core.backends import BACKENDS
 from core.layers import LAYERS
 from core.shipped import FIRST_BACKENDS
-from core.sweep import counted
 from core.ui import chrome, link, session, shapes, shapes_link, words
 from core.workload import Workload, applies, from_preset, layer_of, presets, without_backend
 

@@ -14,13 +14,14 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from core.analysis.wording import counted
 from core.store import manifest as manifests
 from core.store import runfile
 from core.store.manifest import Device, Failure, Manifest
-from core.store.point import Point
+from core.store.point import begun
 from core.store.runfile import RunFileError
 from core.store.sweeps import SweepEntry, SweepError, Sweeps, conducting
-from core.sweep import Sweep, Task, axis_sizes, counted, plan, workload_at
+from core.sweep import Sweep, Task, axis_sizes, plan, workload_at
 from core.sweep_order import PointOrder, point_id, point_order
 from core.workload import backend_of
 
@@ -320,19 +321,7 @@ def _failed_point(order: PointOrder, failure: Failure, known: Sequence[Manifest]
             versions=like.versions if like else {},
             seconds=round(seconds, 3),
             failure=failure,
-            point=Point(
-                sweep=order.sweep_id,
-                order=task.order,
-                process=task.process,
-                index=task.index,
-                round=task.round,
-                values=sweep.points[task.index],
-                dims=(),
-                call=None,
-                kernels=(),
-                kernel_time_us=None,
-                role_us={},
-            ),
+            point=begun(order.sweep_id, sweep, task),
         ),
         None,
         {},

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from core.workload import DTYPES, Workload, WorkloadError, backend_of, cost_of
 
 #: For estimates: calls beside the profiled ones, and what a new process with torch takes to start.
-_CALLS = 40
+CALLS = 40
 _PROCESS_S = 16.0
 #: Bursts, replays and the second under load: what any run takes.
 _RUN_S = 2.0
@@ -62,7 +62,7 @@ def estimate(
     matmul_s = max(cost.flops / rates.flops_per_s[workload.dtype], touched / rates.bytes_per_s)
     work_s = factor * (matmul_s + moved / rates.bytes_per_s)
     reference_s = factor * (cost.flops / rates.flops_per_s["fp32"] + to_fp32 * cost.moved_bytes / rates.bytes_per_s)
-    compile_s, calls = 0.0, _CALLS + workload.steps
+    compile_s, calls = 0.0, CALLS + workload.steps
     if backend.compiles:
         count = backend.cold_compiles if cold_compiles is None else cold_compiles
         compile_s = (count + fresh_processes) * rates.compile_s

@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass
 from itertools import product
 from typing import Any
 
+from core.analysis.wording import counted
 from core.layers import Layer
 from core.workload import (
     SIZE_MAX,
@@ -98,11 +99,6 @@ class Sweep:
     def rounds(self) -> int:
         """How many times each point is measured on each backend."""
         return MAP_ROUNDS if self.kind == "map" else 1
-
-
-def counted(n: int, unit: str) -> str:
-    """ "1 point", "12 points"."""
-    return f"{n:,} {unit}{'' if n == 1 else 's'}"
 
 
 def axis_sizes(sweep: Sweep) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from core.analysis.recompiles import ledger
+from core.analysis.wording import counted
 from core.conductor import DONE, Conductor, Execute, PointError, Report, point_words
 from core.store import runfile, sweepfile
 from core.store.manifest import Manifest
@@ -18,7 +19,7 @@ from core.store.runfile import RunFileError
 from core.store.sweepfacts import facts
 from core.store.sweepfile import SweepHead
 from core.store.sweeps import TRACE_BYTES_MAX, SweepEntry, Sweeps
-from core.sweep import Sweep, counted, make_sweep
+from core.sweep import Sweep, make_sweep
 from core.sweep_order import PointOrder
 from core.workload import WorkloadError, backend_of
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from core.store.entry import Entry
-from core.ui import chrome, explore, link, pickers, run, runpanel, stack, words
+from core.ui import chrome, explore, link, notice, pickers, run, runpanel, stack, words
 from core.workload import Workload, WorkloadError
 
 
@@ -18,14 +18,14 @@ def main() -> None:
         explore.follow_link()
     with st.sidebar:
         fields = pickers.show()
-    notice = explore.notice(fields)
+    told = notice.current("explore", fields)
     chosen: tuple[Workload, ...] = ()
     problem = None
     try:
         chosen = pickers.workloads(fields)
     except WorkloadError as error:
         problem = str(error)
-    for sentence in (notice, problem):
+    for sentence in (told, problem):
         if sentence:
             st.warning(words.plain(sentence), icon=":material/info:")
     found = explore.runs_to_show(chosen, fields["layer"])

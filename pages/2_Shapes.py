@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from core.ui import chrome, shapes, shapes_files, shapes_link, shapes_panel, shapes_pickers, shapes_views, words
+from core.ui import chrome, notice, shapes, shapes_files, shapes_link, shapes_panel, shapes_pickers, shapes_views, words
 from core.ui.shapes_data import shown
 
 
@@ -17,7 +17,7 @@ def main() -> None:
     with st.sidebar:
         fields = shapes_pickers.show(shapes.at_hand(), None if now.stale or now.entry is None else now.entry.head.id)
     found = shapes.found_for(fields)
-    for sentence in (shapes.notice(fields), found.problem):
+    for sentence in (notice.current("shapes", fields), found.problem):
         if sentence:
             st.warning(words.plain(sentence), icon=":material/info:")
     shapes_link.write(fields, found.entry.head.id if found.entry is not None and not found.stale else None)

@@ -24,11 +24,6 @@ STEADY = 1.25
 BUSY_HOST = "other sweeps were measured in turns with this one and shared the CPU, which sets the pace there"
 
 
-def is_sound(point: PointFacts) -> bool:
-    """Whether the point was measured, and its times may be set beside others."""
-    return point.failure is None and point.doubt is None
-
-
 def apart(points: Sequence[PointFacts], titles: Sequence[str]) -> str | None:
     """Why the times of these points must not be compared, in words; None where they may be. `titles` name them."""
     for point, title in zip(points, titles, strict=True):

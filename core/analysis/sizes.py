@@ -69,11 +69,6 @@ class KernelChange:
     words: str
 
 
-def axis_title(axes: Sequence[str]) -> str:
-    """What `x` counts: "batch", or "batch × seq"."""
-    return " × ".join(axes)
-
-
 def role_times(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> tuple[SizeTime, ...]:
     """Times of these roles at every point that has them, in µs a step; series after series, each by size."""
     wanted = [role.name for role in roles]

@@ -32,7 +32,7 @@ from core.bench.series_host import ERROR, HOST, PROGRESS, RESULT, SCRATCH, read_
 from core.bench.timing import Step, warm_up
 from core.estimate import Rates, check_fits, estimate
 from core.store.manifest import Failure, Protocol
-from core.store.point import Point
+from core.store.point import Point, begun
 from core.sweep import Sweep, Task, plan, workload_at
 from core.sweep_order import PointOrder, decode, fingerprint
 from core.workload import Workload, WorkloadError, backend_of
@@ -224,20 +224,7 @@ class Life:
         cold = sweep.cache == "cold"
         protocol = Protocol(steps=workload.steps, cold_compiles=int(cold and backend_of(workload).compiles), light=True)
         measured, failure = Measured(), None
-        point = Point(
-            sweep=order.sweep_id,
-            order=task.order,
-            process=task.process,
-            index=task.index,
-            round=task.round,
-            values=sweep.points[task.index],
-            dims=self._dims_of(workload),
-            call=None,
-            kernels=(),
-            kernel_time_us=None,
-            role_us={},
-            replayed=replayed,
-        )
+        point = replace(begun(order.sweep_id, sweep, task), dims=self._dims_of(workload), replayed=replayed)
         try:
             with contextlib.ExitStack() as stack:
                 if sweep.mode == "isolated" and cold:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from core.analysis.ledger import Call, DimName, PointKernel
 from core.analysis.spread import Spread
+from core.sweep import Sweep, Task
 
 
 @dataclass(frozen=True)
@@ -30,3 +31,20 @@ class Point:
     marked: tuple[DimName, ...] = ()
     replayed: int = 0
     apart: bool = False
+
+
+def begun(sweep_id: str, sweep: Sweep, task: Task) -> Point:
+    """The point of a task of which nothing is known yet."""
+    return Point(
+        sweep=sweep_id,
+        order=task.order,
+        process=task.process,
+        index=task.index,
+        round=task.round,
+        values=sweep.points[task.index],
+        dims=(),
+        call=None,
+        kernels=(),
+        kernel_time_us=None,
+        role_us={},
+    )

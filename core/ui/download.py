@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pandas as pd
@@ -54,17 +54,22 @@ def row(
     the name they have in the file."""
     with st.container(horizontal=True, gap="small", vertical_alignment="center"):
         picture(holder, name)
-        st.download_button(
-            "Table (CSV)",
-            data=lambda: _csv(table, entries, units or {}),
-            file_name=f"fusionscope-{name}.csv",
-            mime="text/csv",
-            icon=":material/table:",
-            on_click="ignore",
-            type="tertiary",
-            key=f"table:{name}",
-            help="The table below; each row carries its run, device and versions. Empty is unknown.",
-        )
+        table_button(name, lambda: _csv(table, entries, units or {}), key=f"table:{name}")
+
+
+def table_button(name: str, data: Callable[[], bytes], *, key: str) -> None:
+    """A download of a table as CSV, made once it is asked for."""
+    st.download_button(
+        "Table (CSV)",
+        data=data,
+        file_name=f"fusionscope-{name}.csv",
+        mime="text/csv",
+        icon=":material/table:",
+        on_click="ignore",
+        type="tertiary",
+        key=key,
+        help="A row each, with its run's id, device and versions. Empty is unknown, or does not apply.",
+    )
 
 
 def _csv(table: pd.DataFrame, entries: Sequence[Entry], units: Mapping[str, str]) -> bytes:

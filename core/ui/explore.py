@@ -11,7 +11,7 @@ from core.glossary import explain
 from core.shipped import FIRST_BACKENDS
 from core.store.entry import Entry
 from core.store.runfile import RunFileError
-from core.ui import details, link, pickers, session, words
+from core.ui import details, link, notice, pickers, session, words
 from core.workload import (
     Workload,
     WorkloadError,
@@ -24,8 +24,6 @@ from core.workload import (
 )
 
 _SHOWN = "explore:shown"
-_NOTICE = "explore:notice"
-_NOTICED = "explore:noticed"
 _FIRST_PRESET = "03_simple_mlp"
 
 
@@ -46,17 +44,8 @@ class Found:
         return tuple(entry.head.id for entry in self.shown)
 
 
-def notice(fields: Mapping[str, str]) -> str | None:
-    """What was wrong with the link that was last followed, for as long as the pickers stand as it left them."""
-    told: str | None = st.session_state.get(_NOTICE)
-    if told is not None and st.session_state.setdefault(_NOTICED, dict(fields)) != fields:
-        st.session_state[_NOTICE] = None
-        return None
-    return told
-
-
 def follow_link() -> None:
-    """Sets the pickers from the link; what is wrong with it is kept for `notice`."""
+    """Sets the pickers from the link; what is wrong with it is kept as a notice."""
     given = link.read() or link.last()
     named = {name: value for name, value in given.items() if name not in link.EXTRAS}
     told = _take_runs(given.get("run", ""), named)
@@ -68,8 +57,7 @@ def follow_link() -> None:
     if unknown is not None:
         told = f"The link names {unknown[:40]!r}, which this layer does not have; it is left out."
     told = pickers.load(named) or told
-    st.session_state[_NOTICE] = told
-    st.session_state.pop(_NOTICED, None)
+    notice.keep("explore", told)
 
 
 def _take_runs(wanted: str, named: dict[str, str]) -> str | None:

@@ -87,8 +87,8 @@ def _offer(workloads: Sequence[Workload], machine: Machine, *, answered: bool, l
     seconds = [one.seconds or 0.0 for one in likely]
     if max(seconds) > session.RUN_TIMEOUT_S:
         st.warning(
-            f"This would take about {_duration(max(seconds))}, more than the {_duration(session.RUN_TIMEOUT_S)} that a run "
-            "may take; choose smaller sizes or fewer steps.",
+            f"This would take about {words.duration(max(seconds))}, more than the "
+            f"{words.duration(session.RUN_TIMEOUT_S)} that a run may take; choose smaller sizes or fewer steps.",
             icon=":material/timer:",
         )
         return
@@ -99,7 +99,7 @@ def _offer(workloads: Sequence[Workload], machine: Machine, *, answered: bool, l
     with st.container(horizontal=True, vertical_alignment="center"):
         sure = True
         if machine.device.kind == "cpu" and sum(seconds) > _ASK_ABOVE_S:
-            sure = st.checkbox(f"Yes, use {_duration(sum(seconds))} of this CPU", key="run:sure")
+            sure = st.checkbox(f"Yes, use {words.duration(sum(seconds))} of this CPU", key="run:sure")
         if compiling:
             st.checkbox(
                 "and in fresh processes",
@@ -139,8 +139,8 @@ def _cost(likely: Sequence[Estimate]) -> str:
     compile_s = sum(one.compile_s or 0.0 for one in likely)
     work = words.time(max(one.work_us or 0.0 for one in likely))
     memory = words.memory(max(one.memory_bytes for one in likely))
-    compiling = f", {_duration(compile_s)} of it compiling" if compile_s else ""
-    return f"{_duration(sum(one.seconds or 0.0 for one in likely))}{compiling}; {work} of work a step, {memory}"
+    compiling = f", {words.duration(compile_s)} of it compiling" if compile_s else ""
+    return f"{words.duration(sum(one.seconds or 0.0 for one in likely))}{compiling}; {work} of work a step, {memory}"
 
 
 def _start(workloads: Sequence[Workload], fresh: int) -> None:
@@ -211,9 +211,3 @@ def _log(text: str) -> None:
     if text.strip():
         with st.expander("Log"):
             st.code(text[-6000:], language="text")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "under 1 s"
-    return f"{seconds:.0f} s" if seconds < 90 else f"{seconds / 60:.0f} min"

@@ -147,11 +147,6 @@ def sweep_progress(sweep_id: str) -> Progress | None:
     return conductor.progress if conductor is not None else None
 
 
-def running_sweeps() -> tuple[Progress, ...]:
-    """The sweeps under way, in the order in which they were begun."""
-    return tuple(one.progress for one in list(_conductors().by_id.values()) if one.live)
-
-
 def cancel_sweep(sweep_id: str) -> None:
     """Stops a sweep; its points so far stay, and it can be resumed."""
     conductor = _conductors().by_id.get(sweep_id)

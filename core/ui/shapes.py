@@ -7,18 +7,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from core.analysis.wording import counted
 from core.glossary import explain
 from core.store.sweeps import SweepEntry
-from core.sweep import CACHES, KINDS, MODES, Sweep, axis_sizes, counted, make_sweep
-from core.ui import session, shapes_link, shapes_pickers, words
+from core.sweep import CACHES, KINDS, MODES, Sweep, axis_sizes, make_sweep
+from core.ui import notice, session, shapes_link, shapes_pickers, words
 from core.ui.shapes_data import Shown, axis_words, device_of
 from core.workload import PASSES, WorkloadError, flag_words, layer_of
 
 PAGE = "pages/2_Shapes.py"
 _WANTED = "shapes:wanted"
 _SHOWN = "shapes:shown"
-_NOTICE = "shapes:notice"
-_NOTICED = "shapes:noticed"
 _VALUES_SHOWN = 14
 _NEAREST_MAX = 4
 #: Of each kind; six in all.
@@ -39,7 +38,7 @@ class Found:
 
 
 def follow_link() -> None:
-    """Sets the pickers from the link; what is wrong with it is kept for `notice`."""
+    """Sets the pickers from the link; what is wrong with it is kept as a notice."""
     given, told = shapes_link.asked()
     fields = {name: value for name, value in given.items() if name not in (shapes_link.ID, *shapes_link.LOOKS)}
     entry = None
@@ -58,8 +57,7 @@ def follow_link() -> None:
         take(entry)
     else:
         told = shapes_pickers.load(fields) or told
-    st.session_state[_NOTICE] = told
-    st.session_state.pop(_NOTICED, None)
+    notice.keep("shapes", told)
 
 
 def take(entry: SweepEntry) -> None:
@@ -71,15 +69,6 @@ def take(entry: SweepEntry) -> None:
 def want(sweep_id: str) -> None:
     """Remembers which of several sweeps of equal sizes this visit wants to see."""
     st.session_state[_WANTED] = sweep_id
-
-
-def notice(fields: Mapping[str, str]) -> str | None:
-    """What was wrong with the link that was last followed, for as long as the pickers stand as it left them."""
-    told: str | None = st.session_state.get(_NOTICE)
-    if told is not None and st.session_state.setdefault(_NOTICED, dict(fields)) != fields:
-        st.session_state[_NOTICE] = None
-        return None
-    return told
 
 
 def settle() -> None:

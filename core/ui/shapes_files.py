@@ -6,10 +6,10 @@ import time
 
 import streamlit as st
 
+from core.analysis.wording import counted
 from core.glossary import explain
 from core.store.runfile import RunFileError
 from core.store.sweeps import SweepEntry, SweepError
-from core.sweep import counted
 from core.ui import chrome, session, shapes, shapes_link, words
 
 _SAID = "shapes:said"

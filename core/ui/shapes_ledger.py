@@ -11,7 +11,7 @@ import streamlit as st
 from core.analysis.recompiles import Compiled, LedgerRow, ledger
 from core.glossary import explain
 from core.store.manifest import Manifest
-from core.ui import words
+from core.ui import download, words
 from core.ui.shapes_data import Shown, fixed_sizes, link_to_run
 
 _ROWS_SHOWN = 16
@@ -59,17 +59,7 @@ def show(found: Shown, wanted: Sequence[LedgerRow], backends: Sequence[str]) -> 
 
 def csv_button(found: Shown, name: str, frame: Any) -> None:
     """A download of a table whose rows carry their run, device and versions: by its column `run`."""
-    st.download_button(
-        "Table (CSV)",
-        data=lambda: as_csv(frame(), found),
-        file_name=f"fusionscope-{name}.csv",
-        mime="text/csv",
-        icon=":material/table:",
-        on_click="ignore",
-        type="tertiary",
-        key=f"shapes:csv:{name}",
-        help="A row each, with its run's id, device and versions. Empty is unknown, or does not apply.",
-    )
+    download.table_button(name, lambda: as_csv(frame(), found), key=f"shapes:csv:{name}")
 
 
 def as_csv(table: pd.DataFrame, found: Shown) -> bytes:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
 from typing import Any
 
 import streamlit as st
 
-from core.estimate import check_fits, estimate
+from core.analysis.wording import counted
 from core.glossary import explain
 from core.store.manifest import Machine
 from core.store.sweeps import SweepEntry
-from core.sweep import Sweep, backend_titles, counted, plan, workload_at
+from core.sweep import Sweep, backend_titles, plan
+from core.sweep_estimate import Likely, estimate_sweep
 from core.ui import session, shapes, shapes_pickers, words
 from core.ui.shapes import Found
-from core.workload import WorkloadError, backend_of
 
 _PROBLEM = "shapes:problem"
 _REFRESHED = "shapes:refreshed"
@@ -24,22 +23,6 @@ _POLL_S = 0.5
 #: How often the charts follow a sweep that is being measured.
 _REFRESH_S = 4.0
 _ASK_ABOVE_S = 60.0
-#: For the prediction: what any point takes, the calls beside the profiled ones, and what a process takes to start.
-_POINT_S = 0.4
-_CALLS = 40
-_PROCESS_S = 8.0
-
-
-@dataclass(frozen=True)
-class Likely:
-    """What a sweep would take, computed: seconds in all, seconds of it compiling, the largest memory of a point in bytes,
-    how many of its points do not fit, and why the first of them does not."""
-
-    seconds: float
-    compile_s: float
-    memory_bytes: int
-    unfit: int
-    unfit_why: str | None
 
 
 def show(found: Found) -> None:
@@ -103,9 +86,9 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
             help=f"{words.plain(machine.device.name)}. Each run is kept as it finishes. {explain('shared')} "
             "A process that has to be started anew repeats its finished calls, unmeasured.",
         )  # fmt: skip
-        compiling = f", up to {_duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
+        compiling = f", up to {words.duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
         st.caption(
-            f"{words.plain(words.device(machine.device))}, predicted: about {_duration(likely.seconds)}{compiling}; at most "
+            f"{words.plain(words.device(machine.device))}, predicted: about {words.duration(likely.seconds)}{compiling}; at most "
             f"{words.memory(likely.memory_bytes)}. Computed, and rough: from FLOPs and bytes, and as if every call of a backend "
             "that compiles had to compile anew.",
             help=explain("prediction"),
@@ -118,7 +101,7 @@ def _allowed(sweep: Sweep, likely: Likely) -> bool:
     key = f"shapes:sure:{sweep.key}"
     st.session_state.setdefault(key, sweep.key in given)
     sure = st.checkbox(
-        f"Yes, use {_duration(likely.seconds)} of this CPU", key=key,
+        f"Yes, use {words.duration(likely.seconds)} of this CPU", key=key,
         help="What the prediction says. The button beside it is grey until this is ticked.",
     )  # fmt: skip
     (given.add if sure else given.discard)(sweep.key)
@@ -129,22 +112,7 @@ def _allowed(sweep: Sweep, likely: Likely) -> bool:
 
 @st.cache_data(max_entries=64, show_spinner=False)
 def _likely(key: str, device: str, done: frozenset[int], _sweep: Sweep, _machine: Machine) -> Likely:
-    missing = [task for task in plan(_sweep) if task.order not in done]
-    seconds, compile_s, memory, unfit, why = _PROCESS_S * len({task.process for task in missing}), 0.0, 0, 0, None
-    # Against all of the device's memory: how much is free changes, and the worker looks again.
-    whole = replace(_machine.rates, free_memory_bytes=_machine.device.memory_bytes)
-    for task in missing:
-        workload = workload_at(_sweep, task.backend, task.index)
-        one = estimate(workload, _machine.rates, cold_compiles=1 if backend_of(workload).compiles else 0)
-        working_s = (_CALLS + workload.steps) * (one.work_us or 0.0) / 1e6
-        seconds += _POINT_S + working_s + (one.compile_s or 0.0)
-        compile_s += one.compile_s or 0.0
-        memory = max(memory, one.memory_bytes)
-        try:
-            check_fits(workload, whole, f"{_machine.short} in all")
-        except WorkloadError as problem:
-            unfit, why = unfit + 1, why or str(problem)
-    return Likely(seconds, compile_s, memory, unfit, why)
+    return estimate_sweep(_sweep, done, _machine)
 
 
 def _start(sweep: Sweep, unfinished: str | None) -> None:
@@ -178,7 +146,7 @@ def _progress(sweep_id: str) -> None:
 
 
 def _told(progress: Any) -> str:
-    left = f" · about {_duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+    left = f" · about {words.duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
     at = ", ".join(part for part in (progress.backend, progress.point) if part)
     doing = f": {progress.text}" if progress.text else ""
     return f"{progress.done:,} of {counted(progress.total, 'run')}{left} · {at or progress.state}{doing}"
@@ -193,15 +161,3 @@ def _ended(progress: Any) -> None:
         if progress.log.strip():
             with st.expander("Log"):
                 st.code(progress.log[-6000:], language="text")
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 1:
-        return "under 1 s"
-    return (
-        f"{seconds:.0f} s"
-        if seconds < 90
-        else f"{seconds / 60:.0f} min"
-        if seconds < 5400
-        else f"{seconds / 3600:.1f} h"
-    )

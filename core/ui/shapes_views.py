@@ -13,10 +13,10 @@ from core.analysis.premium import Premium, premium
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME, kernel_changes, memory, role_times, whole_times
 from core.analysis.stack import all_roles
 from core.analysis.traffic import answer
+from core.analysis.wording import counted
 from core.charts import shapes as charts
 from core.charts.recompiles import break_even_chart, compile_counts
 from core.glossary import explain
-from core.sweep import counted
 from core.ui import chrome, shapes_code, shapes_ledger, shapes_link, shapes_lottery, shapes_tables, words
 from core.ui.shapes_chart import draw, n_words, show_table, source
 from core.ui.shapes_data import Shown, axis_words, fixed_sizes, has_repeats, point_words

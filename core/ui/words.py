@@ -86,6 +86,15 @@ def memory(count: int | None) -> str:
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
+def duration(seconds: float) -> str:
+    """How long something takes, for a person who waits."""
+    if seconds < 1:
+        return "under 1 s"
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
 def percent(share: float | None) -> str:
     """A share as a percentage."""
     return UNKNOWN if share is None or share != share else f"{share:.0%}" if share >= 0.095 else f"{share:.1%}"

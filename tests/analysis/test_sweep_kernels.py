@@ -13,7 +13,6 @@ from core.analysis.sizes import (
     KernelChange,
     Memory,
     SizeTime,
-    axis_title,
     kernel_changes,
     memory,
     role_times,
@@ -47,7 +46,6 @@ def test_a_time_says_all_that_a_mark_needs():
         is_eager=True,
         doubt="throttled",
     )
-    assert axis_title(("batch", "seq")) == "batch × seq"
 
 
 def test_times_come_by_size_and_what_is_unknown_is_left_out():

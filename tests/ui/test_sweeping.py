@@ -24,12 +24,16 @@ def until(condition):
 own = session.start_sweep(sweep)
 joined = session.start_sweep(sweep)
 other = session.start_sweep(make_sweep({**fields, "values": "4,8", "backends": "eager"}))
-running = [one.sweep_id for one in session.running_sweeps()]
+
+def live(*ids):
+    return [one for one in ids if session.sweep_progress(one).state in ("running", "waiting")]
+
+running = live(own, other)
 until(lambda: session.sweep_progress(own).done == 1)
 session.cancel_sweep(own)
 until(lambda: session.sweep_progress(own).state == "cancelled")
 resumed = session.resume_sweep(own)
-until(lambda: not session.running_sweeps())
+until(lambda: not live(own, other))
 points = [one.point for one in session.sweeps().manifests(session.sweeps().get(own))]
 endless = session.start_sweep(make_sweep({**fields, "values": "4,8,16,32,64", "backends": "compile_static"}))
 until(lambda: session.sweep_progress(endless).done == 1)
