@@ -42,7 +42,7 @@ def findings(
         if one.verdict != UNKNOWN and shared
     ]
     told += [_changes(series, axes, roles), *(_graphs(one, own[one.name]) for one in series)]
-    told += [*(_failures(one, axes) for one in series), _busy(series), _doubts(series)]
+    told += [*(_failures(one, axes) for one in series), busy(series), _doubts(series)]
     return tuple(one for one in told if one)
 
 
@@ -232,7 +232,8 @@ def _failures(one: SeriesFacts, axes: Sequence[str]) -> str | None:
     )
 
 
-def _busy(series: Sequence[SeriesFacts]) -> str | None:
+def busy(series: Sequence[SeriesFacts]) -> str | None:
+    """How many step times tell of a busy host as much as of their backend, None where none does."""
     points = [point for one in series for point in one.points]
     busy = [point for point in points if step_doubt(point) is not None]
     if not busy:

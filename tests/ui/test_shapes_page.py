@@ -367,6 +367,11 @@ class TestWithTheShippedRecordings:
         luck = next(text for text in said(page) if "does not always make the same kernel" in text)
         assert "At batch 64" in luck and "7 cold compiles" in luck and "fresh process 55" in luck
 
+    @pytest.mark.parametrize("view", ["step", "pays"])
+    def test_a_busy_host_is_told_beside_every_step_time(self, view):
+        assert any("shared the CPU" in text for text in said(sound(visit(view=view)), "warning"))
+        assert not any("shared the CPU" in text for text in said(visit(view="kernels"), "warning"))
+
     def test_the_compiles_of_that_run_stand_side_by_side(self):
         page = sound(visit(view="lottery"))
         assert "The same code, compiled again and again" in [one.value for one in page.subheader]
