@@ -29,9 +29,6 @@ from core.workload import backend_of
 ATTEMPTS = 2
 #: So many dead processes one after the other are no accident.
 CRASHES_MAX = 3
-#: Kinds of failures that end a process: a new one must not repeat such a call, or it would end as well. Their points are
-#: measured again where a sweep is resumed.
-DEADLY = ("crashed", "timed_out", "cuda_error")
 _APART = "Measured again after later sizes of its list; the process that measured those had never finished this call."
 RUNNING, WAITING, DONE, CANCELLED, FAILED = "running", "waiting", "done", "cancelled", "failed"
 LIVE_STATES = (RUNNING, WAITING)
@@ -146,8 +143,8 @@ class Conductor:
             raise SweepError("Only a sweep that was begun here can be resumed; run it anew.")
         sweep = self.entry.head.sweep
         there = {order_in(found): found for found in self._sweeps.manifests(self.entry)}
-        known = {order: found for order, found in there.items() if not _deadly(found)}
-        self._again = frozenset(there.keys() - known.keys())
+        self._again = lost(there.values())
+        known = {order: found for order, found in there.items() if order not in self._again}
         tasks = [task for task in plan(sweep) if task.order not in known]
         for found in known.values():
             self._seconds[_compiles(sweep, found.workload.backend)].append(found.seconds)
@@ -188,7 +185,7 @@ class Conductor:
         calls = {
             order: found.point.call if found.point else None
             for order, found in known.items()
-            if not (_deadly(found) or (found.point and found.point.apart))
+            if not (_is_lost(found) or (found.point and found.point.apart))
         }
         start = time.perf_counter()
         with self._lock:
@@ -282,8 +279,14 @@ def _compiles(sweep: Sweep, backend: str) -> bool:
     return backend_of(workload_at(sweep, backend, 0)).compiles
 
 
-def _deadly(found: Manifest) -> bool:
-    return found.failure is not None and found.failure.kind in DEADLY
+def lost(found: Iterable[Manifest]) -> frozenset[int]:
+    """The places in the plan of the points whose process was lost with them: they are measured again where a sweep is
+    resumed."""
+    return frozenset(order_in(one) for one in found if _is_lost(one))
+
+
+def _is_lost(found: Manifest) -> bool:
+    return found.failure is not None and found.failure.ended_process
 
 
 def _lived_without(sweep: Sweep, task: Task, known: Iterable[int]) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 
 from core.analysis.recompiles import ledger
 from core.analysis.wording import counted
-from core.conductor import DONE, Conductor, Execute, PointError, Report, point_words
+from core.conductor import DONE, Conductor, Execute, PointError, Report, lost, point_words
 from core.store import runfile, sweepfile
 from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
@@ -47,11 +47,16 @@ def record(wanted: Sequence[Sweep], sweeps: Sweeps, *, once: bool) -> int:
     for index, sweep in enumerate(wanted, 1):
         print(f"[{index}/{len(wanted)}] {sweep.title}", flush=True)
         own = [entry for entry in sweeps.of(sweep) if entry.origin == "live"]
-        if once and any(entry.complete for entry in own):
+        there = {entry.head.id: len(entry.done - lost(sweeps.manifests(entry))) for entry in own}
+        if once and any(there[entry.head.id] == entry.total for entry in own):
             print("    already recorded")
             continue
-        entry = next((entry for entry in own if not entry.complete), None) or sweeps.create(sweep)
-        print(f"    {entry.folder}\n    {len(entry.done):,} of {counted(entry.total, 'point')} there", flush=True)
+        begun = next((entry for entry in own if there[entry.head.id] < entry.total), None)
+        entry = begun or sweeps.create(sweep)
+        print(
+            f"    {entry.folder}\n    {there.get(entry.head.id, 0):,} of {counted(entry.total, 'point')} there",
+            flush=True,
+        )
         try:
             stopped = _carry_out(sweeps, entry)
         except KeyboardInterrupt:
@@ -153,6 +158,8 @@ def summarize(path: Path) -> dict[str, Any]:
                 "served_by": row.served_by,
                 "jits": msgspec.to_builtins(row.jits),
                 "seconds": row.first_call_s,
+                "cuda_graphs": row.cuda_graphs,
+                "graph_calls_seconds": row.graph_calls_s,
                 "compiles_so_far": row.compiles,
                 "recompiles_so_far": row.recompiles,
                 "step_us": msgspec.to_builtins(point.step_us),

@@ -9,6 +9,7 @@ from core.analysis.ledger import (
     Jit,
     PointFacts,
     PointKernel,
+    Products,
     SeriesFacts,
 )
 from core.analysis.spread import Spread
@@ -65,6 +66,11 @@ def call(*attempts, served=None, first_s=None, **changes):
 def jit(seconds=0.17, **constexprs):
     """A JIT compile of Liger's kernel."""
     return Jit("_geglu_tanh_forward_kernel", {name: str(value) for name, value in constexprs.items()}, seconds)
+
+
+def products(us, *kernels):
+    """Matrix products that take `us` a step, by kernels of these names (none: unknown)."""
+    return Products(tuple((f"role {at}", name) for at, name in enumerate(kernels)), us)
 
 
 def kernel(name, role, family="gemm", us=50.0):

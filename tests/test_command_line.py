@@ -13,6 +13,7 @@ from core import sweep_commands
 from core.__main__ import main
 from core.shipped import shipped
 from core.store import runfile
+from core.store.manifest import Failure
 from core.store.store import Store
 from core.store.sweeps import Sweeps
 from core.sweep import make_sweep, plan
@@ -134,6 +135,11 @@ def test_a_sweep_is_recorded_and_resumed_by_the_same_command(tmp_path, capsys):
     assert "2 of 3 points there" in capsys.readouterr().out
     assert list(out.iterdir()) == [folder] and sorted(path.name for path in folder.iterdir()) == names
     assert (folder / names[0]).read_bytes() == before
+    died = replace(runfile.read_manifest(before), status="failed", failure=Failure("crashed", "It died."))
+    (folder / names[0]).write_bytes(runfile.pack(died, None, {}))
+    assert main(command) == 0
+    assert "2 of 3 points there" in capsys.readouterr().out
+    assert runfile.read_manifest(folder / names[0]).failure is None
     assert main(command) == 0
     assert len(list(out.iterdir())) == 2
 

@@ -2,8 +2,10 @@
 
 import pytest
 
-from core.conductor import CANCELLED, DONE, FAILED, Conductor, PointError
+from core.analysis.recompiles import ledger
+from core.conductor import CANCELLED, DONE, FAILED, Conductor, PointError, lost
 from core.store import runfile
+from core.store.sweepfacts import facts
 from core.store.sweeps import Sweeps
 from core.sweep import make_sweep
 from core.sweep_order import point_id
@@ -35,6 +37,25 @@ def test_a_point_whose_process_died_is_measured_again_and_replaced(sweeps, kind)
     again = sweeps.manifests(sweeps.get(entry.head.id))[5]
     assert (again.failure, again.id) == (None, point_id(entry.head.id, 5))
     assert runfile.read_trace_bytes(entry.folder / "0005.run.zip") is not None
+
+
+def test_a_whole_sweep_tries_its_lost_points_again(sweeps):
+    entry = sweeps.create(SWEEP)
+    Conductor(sweeps, entry, Bench({5: PointError("timed_out", "It took too long.")})).run()
+    whole = sweeps.get(entry.head.id)
+    assert whole.complete and lost(sweeps.manifests(whole)) == {5}
+    bench = Bench()
+    assert Conductor(sweeps, whole, bench).run().state == DONE
+    again = sweeps.manifests(sweeps.get(entry.head.id))
+    (own,) = [one for one in facts(whole, again) if one.name == again[5].workload.backend]
+    outcomes = [row.outcome for row in ledger([own], SWEEP.axes, shared=True)]
+    assert [outcome.endswith("; measured again after later sizes") for outcome in outcomes] == [
+        False,
+        True,
+        False,
+        False,
+    ]
+    assert (bench.measured, lost(again), again[5].failure, again[5].point.apart) == ([5], frozenset(), None, True)
 
 
 def test_later_points_do_not_build_on_what_they_never_lived_with(sweeps):

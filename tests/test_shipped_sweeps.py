@@ -53,8 +53,12 @@ def test_they_are_real_runs_of_the_shipped_set(sweeps):
     assert set(DTYPES) >= {entry.head.sweep.base.dtype for entry in entries}
 
 
-def test_a_changing_batch_compiles_twice_and_once_more_for_size_1(sweeps):
-    entry, _, calls = of(sweeps, "geglu_mlp", "batch", mode="shared")
+GATED = pytest.mark.parametrize("layer", ["geglu_mlp", "swiglu_mlp"])
+
+
+@GATED
+def test_a_changing_batch_compiles_twice_and_once_more_for_size_1(sweeps, layer):
+    entry, _, calls = of(sweeps, layer, "batch", mode="shared")
     assert [point[0] for point in entry.head.sweep.points][:4] == [64, 32, 16, 1]
     assert compiled(calls["compile"]) == [1, 1, 0, 1] + [0] * 8
     assert compiled(calls["compile_dynamic"]) == [1, 0, 0, 1] + [0] * 8
@@ -65,13 +69,23 @@ def test_a_changing_batch_compiles_twice_and_once_more_for_size_1(sweeps):
     assert [one.cuda_graphs for one in calls["reduce_overhead"]][-1] == 0
 
 
-def test_weights_that_change_compile_every_time_until_the_limit_and_liger_once_a_width(sweeps):
-    _, _, calls = of(sweeps, "geglu_mlp", "hidden")
+@GATED
+def test_a_changing_sequence_becomes_dynamic_and_size_1_is_compiled_by_itself(sweeps, layer):
+    entry, _, calls = of(sweeps, layer, "seq")
+    assert entry.head.sweep.points[8] == (1,)
+    assert compiled(calls["compile"]) == [1, 1] + [0] * 6 + [1, 0]
+    assert compiled(calls["compile_dynamic"]) == [1] + [0] * 7 + [1, 0]
+    assert sum(len(one.jits) for one in calls["liger"]) == 1
+
+
+@GATED
+def test_weights_that_change_compile_every_time_until_the_limit_and_liger_once_a_width(sweeps, layer):
+    _, _, calls = of(sweeps, layer, "hidden")
     assert (
         compiled(calls["compile"]) == [1] * 8 + [0, 0] and [one.ran_eager for one in calls["compile"]][8:] == [True] * 2
     )
     assert sum(len(one.jits) for one in calls["liger"]) == 1
-    _, _, calls = of(sweeps, "geglu_mlp", "intermediate", mode="isolated")
+    _, _, calls = of(sweeps, layer, "intermediate", mode="isolated")
     assert compiled(calls["compile"]) == [1] * 10 and not any(one.ran_eager for one in calls["compile"])
     assert [len(one.jits) for one in calls["liger"]] == [1] * 10
 
@@ -91,11 +105,29 @@ def test_ligers_padding_costs_at_real_widths_and_the_gemms_are_untouched(sweeps)
         assert statistics.median(max(found) / min(found) for found in times.values()) < 1.03
 
 
+def test_swiglus_kernel_does_not_pay_for_its_padding(sweeps):
+    entry, manifests, _ = of(sweeps, "swiglu_mlp", "intermediate", mode="isolated")
+    role = next(one for one in layer_of(entry.head.sweep.base).roles if not one.matmul)
+    rows = padding(facts(entry, manifests), entry.head.sweep.axes, role, width_name="intermediate")
+    known = [row for row in rows if row.series == "liger" and row.ratio is not None]
+    assert any(row.padded > row.width for row in known) and all(row.ratio < 1.1 for row in known)
+
+
+@GATED
+def test_every_matrix_product_is_a_yardstick_by_its_kernels(sweeps, layer):
+    entry, manifests, _ = of(sweeps, layer, "batch", mode="shared")
+    points = [point for one in facts(entry, manifests) for point in one.points]
+    known = [point.products for point in points if point.products is not None]
+    assert len(known) > 0.8 * len(points)
+    assert all({role for role, _ in one.kernels} == {"gate", "up", "down"} and one.time_us > 5 for one in known)
+
+
 def test_the_map_names_winners_and_says_where_it_cannot(sweeps):
     entry = next(entry for entry in sweeps.entries() if entry.head.sweep.kind == "map")
     assert len({point[0] for point in entry.head.sweep.points}) >= 8
     assert {11008, 13824, 14336} <= {point[1] for point in entry.head.sweep.points}
     cells = win_map(facts(entry, sweeps.manifests(entry)), entry.head.sweep.axes, time=KERNEL_TIME)
+    assert len(cells) == 64 and entry.complete
     won = [cell for cell in cells if cell.winner]
     assert len(won) >= 10 and all(math.isfinite(cell.margin) and cell.margin > 0.02 for cell in won)
     assert all(cell.words for cell in cells)

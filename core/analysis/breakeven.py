@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.ledger import Call, PointFacts, SeriesFacts
 from core.analysis.points import (
     NOISE,
     STEPS_MIN,
@@ -78,19 +78,27 @@ class PayBackOfList:
 
 
 def lost_to_compiling_s(series: SeriesFacts, point: PointFacts) -> float | None:
-    """Seconds of the first call beyond a step of that size, where it compiled anything; 0 where it did not, None: unknown."""
+    """Seconds beyond a step of that size that the first call took where it compiled anything, and the next calls where they
+    recorded CUDA graphs; 0 where nothing of it happened, None: unknown."""
     is_hand_written = series.fuses and not series.compiles
     if point.call is None or (is_hand_written and point.call.jits is None):
         return None
-    if not point.call.attempts and not point.call.jits:
+    calls_s = _costly_calls_s(point.call)
+    if not calls_s:
         return 0.0
-    return None if point.step_us is None else max(0.0, point.call.first_call_s - point.step_us.median / 1e6)
+    step_s = point.step_us.median / 1e6 if point.step_us is not None else None
+    return None if step_s is None else sum(max(0.0, call_s - step_s) for call_s in calls_s)
+
+
+def _costly_calls_s(call: Call) -> tuple[float, ...]:
+    """Wall times of the calls at a size that compiled something or recorded CUDA graphs."""
+    return (*((call.first_call_s,) if call.attempts or call.jits else ()), *call.graph_calls_s)
 
 
 def lost_at_most_s(series: SeriesFacts, point: PointFacts) -> float | None:
-    """As `lost_to_compiling_s`, but the whole first call where it compiled and its step is not known."""
-    if point.call is not None and point.step_us is None and (point.call.attempts or point.call.jits):
-        return point.call.first_call_s
+    """As `lost_to_compiling_s`, but the whole of those calls where the step is not known."""
+    if point.call is not None and point.step_us is None and (calls_s := _costly_calls_s(point.call)):
+        return sum(calls_s)
     return lost_to_compiling_s(series, point)
 
 

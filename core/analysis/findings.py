@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 
 from core.analysis.breakeven import UNKNOWN, break_even
-from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.ledger import SeriesFacts
 from core.analysis.padding import padding
-from core.analysis.points import BUSY_HOST, NOISE, apart, first_round, indices, step_doubt
+from core.analysis.points import (
+    BUSY_HOST,
+    NOISE,
+    SAME_PRODUCTS,
+    SAME_PRODUCTS_US,
+    apart,
+    first_round,
+    indices,
+    products_range_us,
+    speeds_apart,
+    step_doubt,
+)
 from core.analysis.premium import premium
 from core.analysis.recompiles import COMPILED, JIT, RAN_EAGER, RECOMPILED, REUSED, LedgerRow, ledger
 from core.analysis.sizes import kernel_changes
@@ -35,7 +47,7 @@ def findings(
     told += [_compiles(one, own[one.name]) for one in series if shared]
     told += [_jits(one, own[one.name], axes, width_name if shared else None) for one in series]
     told += [_padding(series, axes, role, width_name) for role in roles if not role.matmul]
-    told += [_premium(series, axes, roles, shared=shared), _products(series, axes, roles)]
+    told += [_premium(series, axes, roles, shared=shared), *_products(series, axes)]
     told += [
         f"{one.title} against {one.against_title}: {one.words}."
         for one in break_even(series, axes)
@@ -65,8 +77,15 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
     told = [f"By {time}, of {counted(len(cells), 'measured cell')}: {ahead}{others}."]
     if won:
         most = max(won, key=lambda cell: cell.margin or 0.0)
-        told.append(f"The widest margin, at {most.sizes}, is that of {most.words}.")
+        waits = " (the CPU sets the pace there, not the GPU)" if most.paced else ""
+        told.append(f"The widest margin, at {most.sizes}, is that of {most.words}{waits}.")
     told += [f"At {cell.sizes} {cell.words}." for cell in cells if cell.verdict == DEPENDS][:1]
+    paced = sum(cell.paced for cell in cells)
+    if paced:
+        told.append(
+            f"In {paced} of {counted(len(cells), 'cell')} steps of some backend wait for the CPU: there they tell of this host "
+            "as much as of the kernels."
+        )
     return tuple(told)
 
 
@@ -136,8 +155,10 @@ def _padding(
     if worst is None or worst.is_noise or (worst.ratio or 0.0) < 1:
         return None
     is_padded = worst.padded is not None and worst.padded > worst.width
-    why = f": its rows of {worst.width:,} are padded to {worst.padded:,}" if is_padded else ""
     full = next((row for row in known if is_padded and row.series == worst.series and row.width == worst.padded), None)
+    # A backend that is as far behind where nothing is padded is not behind for the padding.
+    is_cause = is_padded and (full is None or (worst.ratio or 0.0) > (full.ratio or 0.0) * (1 + NOISE))
+    why = f": its rows of {worst.width:,} are padded to {worst.padded:,}" if is_cause else ""
     beside = f" (at {full.sizes}, with nothing to pad, {full.ratio:.2f} times)" if full else ""
     what = f"the {role.title} takes {worst.ratio:.2f} times as long on {worst.title} as on {worst.against_title}"
     return f"At {worst.sizes} {what}{why}{beside}."
@@ -163,41 +184,49 @@ def _premium(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence
     )
 
 
-def _products(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:
-    """Whether the matrix products take the same time on all backends, at every size where they can be compared."""
-    products = [role.name for role in roles if role.matmul]
-    compared = []
+def _products(series: Sequence[SeriesFacts], axes: Sequence[str]) -> tuple[str, ...]:
+    """Whether the matrix products take the same time on all backends, at every size where they can be compared; and where
+    the device changed its speed instead."""
+    compared, moved = [], []
     for index in indices(series):
-        pairs = [(one, point) for one in series if (point := first_round(one, index)) and _has(point, products)]
+        pairs = [(one, point) for one in series if (point := first_round(one, index)) and point.products is not None]
         points = [point for _, point in pairs]
-        on_gpu = all(point.on_gpu for point in points)  # on a CPU what else runs there differs more than they do
-        if products and on_gpu and len(points) > 1 and apart(points, [one.title for one, _ in pairs]) is None:
-            sums = [sum(point.role_us[name].median for name in products) for point in points]
-            same = len({_kernels(point, products) for point in points}) == 1
-            compared.append((max(sums) / min(sums) - 1, sizes_words(axes, points[0].values), same))
-    if not compared:
-        return None
-    most, where, same = max(compared)
-    if most <= NOISE:
-        return f"The matrix products take the same time on all backends (within {NOISE:.0%}) at {counted(len(compared), 'call')}."
-    differ = sum(share > NOISE for share, _, _ in compared)
-    very_same = ", though the kernels are the very same" if same else ""
-    return (
-        f"The matrix products differ by more than {NOISE:.0%} between backends at {differ} of "
-        f"{counted(len(compared), 'call')}, most at {where} ({percent(most)}{very_same})."
-    )
+        if len(points) < 2 or apart(points, [one.title for one, _ in pairs]) is not None:
+            continue
+        where = sizes_words(axes, points[0].values)
+        if speeds_apart(points) is not None:
+            low, high = products_range_us(points)
+            moved.append((high / low - 1, where))
+            continue
+        sums = [point.products.time_us for point in points if point.products is not None]
+        kernels = {point.products.kernels for point in points if point.products is not None}
+        compared.append((max(sums) / min(sums) - 1, where, len(kernels) == 1 and kernels != {()}))
+    told = [_products_compared(compared)] if compared else []
+    if moved:
+        most, where = max(moved)
+        told.append(
+            f"The device changed its speed within the profiles at {len(moved)} of {counted(len(compared) + len(moved), 'call')}: "
+            f"at {where} the very same matrix products took up to {percent(most)} longer on one backend than on another. "
+            "Kernel times that this sets apart are not compared."
+        )
+    return tuple(told)
 
 
-def _kernels(point: PointFacts, products: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Which kernels do these roles; without kernels the point stands for itself."""
-    found = sorted({(kernel.role, kernel.name) for kernel in point.kernels if kernel.role in products})
-    return tuple(found) or ((point.series, ""),)
-
-
-def _has(point: PointFacts, products: Iterable[str]) -> bool:
-    """Whether all of these roles were timed, and steadily."""
-    times = [point.role_us.get(name) for name in products]
-    return all(time is not None and time.median > 0 and not time.is_wide for time in times)
+def _products_compared(compared: Sequence[tuple[float, str, bool]]) -> str:
+    """In words how far apart they are: share, where, and whether by the very same kernels, a call."""
+    n = counted(len(compared), "call")
+    others = [(share, where) for share, where, same in compared if not same and share > NOISE]
+    if others:
+        most, where = max(others)
+        return (
+            f"The matrix products differ by more than {NOISE:.0%} between backends at {len(others)} of {n}, most at {where} "
+            f"({percent(most)})."
+        )
+    same = " by the very same kernels" if all(same for *_, same in compared) else ""
+    shares = [share for share, *_ in compared]
+    within = max([NOISE, *(math.ceil(round(share * 100, 6)) / 100 for share in shares if share <= SAME_PRODUCTS)])
+    short = f", {SAME_PRODUCTS_US:g} µs where they are short" if max(shares) > SAME_PRODUCTS else ""
+    return f"The matrix products take the same time on all backends (within {within:.0%}{short}){same} at {n}."
 
 
 def _changes(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:

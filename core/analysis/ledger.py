@@ -75,7 +75,9 @@ class Call:
     steps right after ("0/1"), () where none did, None where nothing was profiled. `ran_eager` says that a compiling
     backend ran no compiled code although the call went through. `limit` is RECOMPILE_LIMIT where that is why: the limit was
     hit in this call or an earlier one of the same process. `graph_breaks` are the reasons of the first call,
-    `cuda_graphs` how many CUDA graphs PyTorch recorded at this point, `jits` what Triton compiled for hand-written kernels.
+    `cuda_graphs` how many CUDA graphs PyTorch recorded at this point, with `graph_calls_s` the wall times of the calls after
+    the first that recorded them or prepared to (() where none was recorded), `jits` what Triton compiled for hand-written
+    kernels.
     """
 
     first_call_s: float
@@ -85,6 +87,7 @@ class Call:
     limit: str | None = None
     graph_breaks: tuple[str, ...] | None = None
     cuda_graphs: int | None = None
+    graph_calls_s: tuple[float, ...] = ()
     jits: tuple[Jit, ...] | None = None
 
     @property
@@ -113,6 +116,15 @@ class PointKernel:
 
 
 @dataclass(frozen=True)
+class Products:
+    """The matrix products of a point on a GPU, a yardstick of the device: `kernels` are their (role, kernel name) pairs in
+    order, `time_us` what they take a step, by their medians."""
+
+    kernels: tuple[tuple[str, str], ...]
+    time_us: float
+
+
+@dataclass(frozen=True)
 class PointFacts:
     """One measured point of a sweep: a backend at one position of the list (`index`), in one round.
 
@@ -121,7 +133,8 @@ class PointFacts:
     sentence why there are no times; a failed point may still have a call. `clocks_mhz` are the SM clock's readings around
     the profile; `doubt` says in words why its times must not be set beside others (None where they may be), and
     `beside_others` that other sweeps were measured in turns with it, sharing the CPU. `dims` says which size each dimension
-    of the call's tensors holds.
+    of the call's tensors holds. `products` is None where a matrix product was not timed steadily, on a GPU. `measured_later`
+    says that it was measured again after later points of its list, which never lived with this call.
     """
 
     run_id: str
@@ -147,6 +160,8 @@ class PointFacts:
     failure_kind: str | None = None
     dims: tuple[DimName, ...] = ()
     beside_others: bool = False
+    products: Products | None = None
+    measured_later: bool = False
 
 
 @dataclass(frozen=True)

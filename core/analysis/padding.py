@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.analysis.ledger import PointFacts, PointKernel, SeriesFacts
-from core.analysis.points import VARIES, apart, is_noise
+from core.analysis.points import VARIES, is_noise, kernels_apart
 from core.analysis.spread import Spread
 from core.analysis.wording import percent, size_name, sizes_words, us
 from core.roles import Role
@@ -131,7 +131,7 @@ def _row(
     elif liger_us.is_wide or other_us.is_wide:
         why = VARIES
     else:
-        why = apart((point, other_point), (one.title, other.title))
+        why = kernels_apart((point, other_point), (one.title, other.title))
     ratio = liger_us.median / other_us.median if why is None and liger_us and other_us else None
     alike = ratio is not None and liger_us is not None and other_us is not None and is_noise(liger_us, other_us)
     beside_words = _beside(role.title, liger_us, other_us, other, ratio, alike, why)

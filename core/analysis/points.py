@@ -21,6 +21,9 @@ VARIES = "the times vary widely: something else was at work on the machine"
 PACED = 1.3
 #: Repeats of the same call may differ by as much before their host is called unsteady.
 STEADY = 1.25
+#: The very same matrix products take so much longer only where the device itself was slower; times as short as these few
+#: microseconds differ by more from run to run.
+SAME_PRODUCTS, SAME_PRODUCTS_US = 0.05, 1.0
 BUSY_HOST = "other sweeps were measured in turns with this one and shared the CPU, which sets the pace there"
 
 
@@ -35,6 +38,31 @@ def apart(points: Sequence[PointFacts], titles: Sequence[str]) -> str | None:
     if len(devices) > 1:
         return f"the devices differ ({', '.join(devices)})"
     return clocks_apart(points)
+
+
+def kernels_apart(points: Sequence[PointFacts], titles: Sequence[str]) -> str | None:
+    """Why the kernel times of these points must not be compared, in words; None where they may be."""
+    return apart(points, titles) or speeds_apart(points)
+
+
+def speeds_apart(points: Sequence[PointFacts]) -> str | None:
+    """Whether the device changed its speed between these profiles, in words. Clocks are read around a profile, and miss what
+    happens within; the very same matrix products of the same sizes tell."""
+    low, high = products_range_us(points)
+    if high <= low * (1 + SAME_PRODUCTS) or high - low <= SAME_PRODUCTS_US:
+        return None
+    return f"the very same matrix products took {us(low)} and {us(high)}, so the device's speed changed within the profiles"
+
+
+def products_range_us(points: Sequence[PointFacts]) -> tuple[float, float]:
+    """The shortest and the longest time of the very same matrix products among these points: of the pair that is furthest
+    apart where several kernels do them. 0 and 0 where no two points can be compared."""
+    times: dict[object, list[float]] = {}
+    for point in points:
+        if point.products is not None and point.products.kernels:
+            times.setdefault((point.values, point.products.kernels), []).append(point.products.time_us)
+    ranges = [(min(own), max(own)) for own in times.values()]
+    return max(ranges, key=lambda pair: pair[1] / pair[0], default=(0.0, 0.0))
 
 
 def cpu_sets_pace(point: PointFacts) -> bool:

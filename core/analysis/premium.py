@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.analysis.ledger import PointFacts, SeriesFacts
-from core.analysis.points import VARIES, apart, is_noise
+from core.analysis.points import VARIES, is_noise, kernels_apart
 from core.analysis.recompiles import dynamic_entries
 from core.analysis.spread import Spread
 from core.analysis.wording import percent, sizes_words, us
@@ -96,7 +96,7 @@ def _row(
 ) -> Premium:
     dynamic_us, static_us = _time(point, role), _time(other, role)
     what = role.title if role else "all kernels"
-    why = apart((point, other), (one.title, static.title))
+    why = kernels_apart((point, other), (one.title, static.title))
     if dynamic_us is None or static_us is None:
         why = why or f"{(one if dynamic_us is None else static).title} has no time for it"
     elif dynamic_us.is_wide or static_us.is_wide:

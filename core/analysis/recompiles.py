@@ -63,6 +63,7 @@ class LedgerRow:
     backward: Compiled | None
     graph_breaks: tuple[str, ...] | None
     cuda_graphs: int | None
+    graph_calls_s: tuple[float, ...]
     jits: tuple[Jit, ...] | None
     jit_s: float | None
     first_call_s: float | None
@@ -158,6 +159,7 @@ def _row(
         backward=_compiled([one for one in attempts if one.backward and one.ok]),
         graph_breaks=call.graph_breaks if call else None,
         cuda_graphs=call.cuda_graphs if call else None,
+        graph_calls_s=call.graph_calls_s if call else (),
         jits=call.jits if call else None,
         jit_s=_total([one.seconds for one in call.jits]) if call and call.jits else None,
         first_call_s=call.first_call_s if call else None,
@@ -199,6 +201,8 @@ def _outcome(series: SeriesFacts, point: PointFacts, kind: str) -> str:
         told.append("compiled its backward pass")
     if point.failure:
         told.append(f"failed: {point.failure}")
+    if point.measured_later:
+        told.append("measured again after later sizes")
     return "; ".join(dict.fromkeys(one for one in told if one))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from core.analysis.breakeven import lost_to_compiling_s
-from core.analysis.ledger import SeriesFacts
+from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.points import NOISE, STEPS_MIN, apart, indices, plain_series, step_doubt
 from core.analysis.wording import about, counted, listed, percent, seconds, sizes_words
 
@@ -164,8 +164,12 @@ def _why_unknown(one: SeriesFacts, axes: Sequence[str], rows: int) -> str | None
 
 
 def _seconds(one: SeriesFacts, compiled_elsewhere_s: float) -> Seconds:
-    known = [(point, point.call, point.step_us) for point in one.points if point.call and point.step_us]
-    first_s = sum(call.first_call_s for _, call, _ in known) + compiled_elsewhere_s
+    made = [_as_called(point) for point in one.points]
+    known = [(point, point.call, point.step_us) for point in made if point.call and point.step_us]
+    recording_s = sum(  # the calls after the first are counted as steps below, and took so much longer
+        max(0.0, call_s - step.median / 1e6) for _, call, step in known for call_s in call.graph_calls_s
+    )
+    first_s = sum(call.first_call_s for _, call, _ in known) + recording_s + compiled_elsewhere_s
     compiling_s = sum(lost_to_compiling_s(one, point) or 0.0 for point, _, _ in known) + compiled_elsewhere_s
     again_s = sum((point.count - 1) * step.median for point, _, step in known) / 1e6
     return Seconds(
@@ -177,6 +181,13 @@ def _seconds(one: SeriesFacts, compiled_elsewhere_s: float) -> Seconds:
         fixed_s=first_s - sum(step.median for _, _, step in known) / 1e6,
         growing_s=sum(point.count * step.median for point, _, step in known) / 1e6,
     )
+
+
+def _as_called(point: PointFacts) -> PointFacts:
+    """The point with as many calls that record CUDA graphs as the traffic makes at all."""
+    if point.call is None:
+        return point
+    return replace(point, call=replace(point.call, graph_calls_s=point.call.graph_calls_s[: max(0, point.count - 1)]))
 
 
 def _apart(able: Sequence[SeriesFacts], index: int, axes: Sequence[str]) -> str | None:

@@ -9,7 +9,7 @@ from statistics import median
 
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.numerics import TOLERANCES
-from core.analysis.points import NOISE, VARIES, clocks_apart, indices, step_doubt
+from core.analysis.points import NOISE, VARIES, clocks_apart, cpu_sets_pace, indices, speeds_apart, step_doubt
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_of, time_words
 from core.analysis.wording import listed, percent, sizes_words, us_range
 
@@ -39,7 +39,8 @@ class Side:
 @dataclass(frozen=True)
 class Cell:
     """One cell. `verdict` is WINS (then `winner` and `runner_up` are series, and `margin` is the share of the runner-up's
-    median time that the winner's saves), ALIKE, DEPENDS on the compile, or UNKNOWN; `words` say it."""
+    median time that the winner's saves), ALIKE, DEPENDS on the compile, or UNKNOWN; `words` say it. `paced` says, of step
+    times, that some of them wait for the CPU."""
 
     index: int
     values: tuple[int, ...]
@@ -51,6 +52,7 @@ class Cell:
     winner_title: str | None = None
     runner_up: str | None = None
     margin: float | None = None
+    paced: bool = False
 
 
 def win_map(series: Sequence[SeriesFacts], axes: Sequence[str], *, time: str) -> tuple[Cell, ...]:
@@ -61,10 +63,15 @@ def win_map(series: Sequence[SeriesFacts], axes: Sequence[str], *, time: str) ->
 def _cell(series: Sequence[SeriesFacts], index: int, axes: Sequence[str], time: str) -> Cell:
     values = next(point.values for one in series for point in one.at(index))
     sides = tuple(_side(one, index, time) for one in series)
-    unknown = Cell(index, values, sizes_words(axes, values), UNKNOWN, "", sides)
+    sound = _sound(series, index)
+    paced = time == STEP_TIME and any(map(cpu_sets_pace, sound))
+    unknown = Cell(index, values, sizes_words(axes, values), UNKNOWN, "", sides, paced=paced)
     why = _why_unknown(series, sides, index)
     told = time_words(time, (point for one in series for point in one.at(index)))
-    return replace(unknown, words=f"unknown: {why}") if why else _judged(unknown, time, told)
+    if why:
+        return replace(unknown, words=f"unknown: {why}")
+    moved = speeds_apart(sound) if time == KERNEL_TIME else None
+    return _judged(unknown, time, told, moved)
 
 
 def _side(one: SeriesFacts, index: int, time: str) -> Side:
@@ -114,12 +121,17 @@ def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: in
             return f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count{because}"
     if len(sides) < 2:
         return "there is nothing to compare it with"
-    sound = [point for one in series for point in one.at(index) if point.doubt is None]
+    sound = _sound(series, index)
     devices = {point.device for point in sound}
     return f"the devices differ ({', '.join(sorted(devices))})" if len(devices) > 1 else clocks_apart(sound)
 
 
-def _judged(cell: Cell, time: str, told: str) -> Cell:
+def _sound(series: Sequence[SeriesFacts], index: int) -> list[PointFacts]:
+    return [point for one in series for point in one.at(index) if point.doubt is None]
+
+
+def _judged(cell: Cell, time: str, told: str, moved: str | None) -> Cell:
+    """The cell with its verdict. `moved` says that the device changed its speed: then no compile is called unlucky."""
     ordered = sorted(cell.sides, key=lambda side: side.median_us or 0.0)
     first, second = ordered[0], ordered[1]
     gap_us = min(_low(side) for side in ordered[1:]) - _high(first)
@@ -135,7 +147,9 @@ def _judged(cell: Cell, time: str, told: str) -> Cell:
             margin=margin,
         )
     in_front = [side for side in ordered if _low(side) <= min(map(_high, ordered)) * (1 + NOISE)]
-    straddled = _straddled(in_front) if time == KERNEL_TIME else None  # a step also varies by what the host does
+    straddled = (
+        _straddled(in_front) if time == KERNEL_TIME and not moved else None
+    )  # a step also varies by what the host does
     if straddled:
         lucky, other = straddled
         words = (
@@ -146,7 +160,8 @@ def _judged(cell: Cell, time: str, told: str) -> Cell:
     who = "; ".join(f"{side.title} {_times(side)}" for side in in_front)
     behind = [side.title for side in ordered if side not in in_front]
     slower = f"; slower: {listed(behind)}" if behind else ""
-    return replace(cell, verdict=ALIKE, words=f"nobody is ahead beyond the noise: {who}{slower}")
+    also = f"; {moved}" if moved else ""
+    return replace(cell, verdict=ALIKE, words=f"nobody is ahead beyond the noise: {who}{slower}{also}")
 
 
 def _straddled(in_front: Sequence[Side]) -> tuple[Side, Side] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow.compute as pc
@@ -20,14 +21,14 @@ from core.bench.attempts import attempts, graph_breaks
 from core.bench.build import Built, numeric_errors
 from core.bench.jits import JitWatch
 from core.bench.packing import Measured
-from core.store.manifest import Failure, Protocol, is_throttled
+from core.store.manifest import ClockSample, Failure, Protocol, is_throttled
 from core.trace import Tables
 from core.workload import Workload, backend_of, layer_of
 
 #: A point's burst without the profiler: many points share the time that one run has.
 BURST_S = {"cuda": 0.1, "cpu": 0.25}
-#: A window at held-down clocks is measured once more, after a pause.
-_WINDOWS, _COOL_S = 2, 0.5
+#: A window at low clocks is measured anew, after a pause: so many windows at most.
+_WINDOWS, _COOL_S = 3, 0.5
 _REGION = "Torch-Compiled Region: "
 _MARKED = re.compile(
     r"marked L\['(\w+)'\]\.size\(\)\[(\d+)\] as dynamic but your code specialized it to be a constant \((\d+)\)"
@@ -81,15 +82,24 @@ def first_call(
     return call, measured
 
 
+def timed_call(step: timing.Step, device: str) -> float:
+    """Seconds that one call takes, until the device is done."""
+    start = time.perf_counter()
+    timing.warm_up(step, device, calls=1)
+    return round(time.perf_counter() - start, 6)
+
+
 def window(
     workload: Workload,
     step: timing.Step,
     device: str,
     protocol: Protocol,
     measured: Measured,
+    best_mhz: int,
     report: Callable[[str], None],
 ) -> Tables:
-    """Profiles the point's steps into `measured`; the tables of the profile."""
+    """Profiles the point's steps into `measured`; the tables of the profile. `best_mhz` is the highest SM clock of earlier
+    windows (0: none yet): a lower one says that the device has not recovered from what ran before."""
     attempts_made = 0
     for attempt in range(_WINDOWS):
         if device == "cuda":
@@ -97,9 +107,9 @@ def window(
         report(f"profiling {protocol.steps} steps")
         found = timing.settled_window(step, device, workload.label, protocol)
         attempts_made += found.attempts
-        if attempt == _WINDOWS - 1 or not _is_slowed(found):
+        if attempt == _WINDOWS - 1 or not is_slowed(found.clocks, best_mhz):
             break
-        report("letting the device cool down, its clocks were held down")
+        report("letting the device cool down, its clocks were low")
         time.sleep(_COOL_S)
         timing.warm_up(step, device, calls=1)
     measured.trace = found.trace
@@ -114,11 +124,17 @@ def window(
     return found.tables
 
 
-def _is_slowed(found: timing.ProfiledWindow) -> bool:
-    """Whether the clocks were held down around the window, or moved over it."""
-    clocks = [sample.sm_mhz for sample in found.clocks if sample.sm_mhz is not None]
-    moved = bool(clocks) and max(clocks) > min(clocks) * (1 + CLOCKS_ALIKE)
-    return moved or any(is_throttled(sample) for sample in found.clocks)
+def is_slowed(samples: Sequence[ClockSample], best_mhz: int) -> bool:
+    """Whether the clocks were held down around a window, moved over it, or were lower than in the best one before. NVML's
+    reasons alone do not tell: a power cap may show in the clocks and not in them."""
+    clocks = [sample.sm_mhz for sample in samples if sample.sm_mhz is not None]
+    low = bool(clocks) and max(best_mhz, *clocks) > min(clocks) * (1 + CLOCKS_ALIKE)
+    return low or any(is_throttled(sample) for sample in samples)
+
+
+def highest_mhz(measured: Measured) -> int:
+    """The highest SM clock around the point's window, 0 where none was read."""
+    return max((sample.sm_mhz or 0 for sample in measured.fields["window_clocks"]), default=0)
 
 
 def unprofiled(
@@ -149,16 +165,7 @@ def with_service(call: Call, workload: Workload, served: tuple[str, ...], *, lim
     """The call with what served its steps. `limit_before` says that this process hit the recompile limit before."""
     eager = backend_of(workload).compiles and not served
     hit = call.limit or (RECOMPILE_LIMIT if eager and limit_before else None)
-    return Call(
-        first_call_s=call.first_call_s,
-        attempts=call.attempts,
-        served_by=served,
-        ran_eager=eager,
-        limit=hit,
-        graph_breaks=call.graph_breaks,
-        cuda_graphs=call.cuda_graphs,
-        jits=call.jits,
-    )
+    return replace(call, served_by=served, ran_eager=eager, limit=hit)
 
 
 def kernels_of(

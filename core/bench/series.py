@@ -29,7 +29,7 @@ from core.bench.dims import dims_of
 from core.bench.jits import JitWatch
 from core.bench.packing import Measured, packed
 from core.bench.series_host import ERROR, HOST, PROGRESS, RESULT, SCRATCH, read_frame, write_frame
-from core.bench.timing import Step, warm_up
+from core.bench.timing import Step
 from core.estimate import Rates, check_fits, estimate
 from core.store.manifest import Failure, Protocol
 from core.store.point import Point, begun
@@ -60,6 +60,7 @@ class Life:
         self.jits = JitWatch()
         self.performed: list[int] = []
         self._limit_hit = False
+        self._best_mhz = 0
         self._callable: tuple[torch.nn.Module, Callable[..., object]] | None = None
         self._weights: dict[str, torch.Size] = {}
         self._graphs: Callable[[], int | None] = lambda: 0
@@ -79,9 +80,8 @@ class Life:
                 stack.enter_context(torch_internals.recompile_limit(self.sweep.recompile_limit))
                 stack.enter_context(torch_internals.compiling_in_process())
                 self._graphs = stack.enter_context(torch_internals.counting_cuda_graphs())
-            for (
-                task
-            ) in self._tasks:  # before the device is taken: it imports what the backends need, which takes seconds
+            # Before the device is taken: it imports what the backends need, which takes seconds.
+            for task in self._tasks:
                 self._dims_of(self._workload(task))
             if self.sweep.cache == "warm":
                 self._fill_caches()
@@ -163,10 +163,11 @@ class Life:
         told, measured = points.first_call(workload, step, self.device, dims, self.jits, cold=cold)
         if told.limit is not None:
             self._limit_hit = True
-        warm_up(step, self.device, _WARMUP_CALLS - 1)
+        later_s = tuple(points.timed_call(step, self.device) for _ in range(_WARMUP_CALLS - 1))
         after = self._graphs()
         recorded = None if graphs is None or after is None else after - graphs
-        return replace(told, cuda_graphs=recorded), measured, built, step
+        told = replace(told, cuda_graphs=recorded, graph_calls_s=later_s if recorded else ())
+        return told, measured, built, step
 
     def _built(self, workload: Workload) -> tuple[Built, Callable[..., object]]:
         """The layer at these sizes and its callable: the one that lives through the list, its weights exchanged where their
@@ -257,7 +258,8 @@ class Life:
         measured.fields["predicted"] = estimate(workload)
         point = replace(point, call=call)
         try:
-            tables = points.window(workload, step, self.device, protocol, measured, report)
+            tables = points.window(workload, step, self.device, protocol, measured, self._best_mhz, report)
+            self._best_mhz = max(self._best_mhz, points.highest_mhz(measured))
             served = points.served_by(tables)
             kernels, kernel_time_us, role_us = points.kernels_of(workload, tables, self.device)
             point = replace(

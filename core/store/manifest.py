@@ -205,6 +205,11 @@ class Failure:
     sentence: str
     log: str = ""
 
+    @property
+    def ended_process(self) -> bool:
+        """Whether the process was lost with the run: a new one must not repeat such a call, or it would end as well."""
+        return self.kind in ("crashed", "timed_out", "cuda_error")
+
 
 @dataclass(frozen=True)
 class Manifest:

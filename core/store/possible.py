@@ -80,7 +80,7 @@ def _of_call(call: Call) -> Iterator[str]:
     stages = (second for attempt in call.attempts for second in attempt.stages_s.values())
     yield from _of_numbers(
         "call",
-        (call.first_call_s, *stages, *(jit.seconds for jit in jits)),
+        (call.first_call_s, *call.graph_calls_s, *stages, *(jit.seconds for jit in jits)),
         (call.cuda_graphs, *(attempt.guard_count for attempt in call.attempts)),
         (),
     )

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.ledger import PointFacts, Products, SeriesFacts
 from core.analysis.numerics import Difference, mismatch
 from core.analysis.stack import Setting
 from core.store.head import head_of
 from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, throttle_words
+from core.store.point import Point
 from core.store.spans import Span, span_of
 from core.store.sweeps import SweepEntry
 from core.sweep import Sweep, workload_at
-from core.workload import backend_of
+from core.workload import backend_of, layer_of
 
 
 def facts(entry: SweepEntry, manifests: Sequence[Manifest], beside: Sequence[Span] = ()) -> tuple[SeriesFacts, ...]:
@@ -59,7 +60,20 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         failure_kind=manifest.failure.kind if manifest.failure else None,
         dims=point.dims,
         beside_others=any(other_start < end and start < other_end for other_start, other_end in beside),
+        measured_later=point.apart,
+        products=_products(point, [role.name for role in layer_of(manifest.workload).roles if role.matmul])
+        if setting.on_gpu  # on a CPU what else runs there differs more than they do
+        else None,
     )
+
+
+def _products(point: Point, names: Sequence[str]) -> Products | None:
+    times = [point.role_us.get(name) for name in names]
+    known = [time for time in times if time is not None and time.median > 0 and not time.is_wide]
+    if not known or len(known) < len(times):
+        return None
+    kernels = sorted({(kernel.role, kernel.name) for kernel in point.kernels if kernel.role in names})
+    return Products(tuple(kernels), sum(time.median for time in known))
 
 
 def _setting(manifest: Manifest) -> Setting:

@@ -99,6 +99,7 @@ def _frame(chosen: Sequence[LedgerRow], *, traffic: bool, rounds: bool) -> pd.Da
                 **_stages(row),
                 "graph_breaks": len(row.graph_breaks) if row.graph_breaks is not None else None,
                 "cuda_graphs": row.cuda_graphs,
+                "graph_calls_s": sum(row.graph_calls_s) if row.graph_calls_s else None,
                 "jits": "; ".join(f"{jit.kernel} ({_constexprs(jit.constexprs)})" for jit in row.jits or ()) or None,
             }
             for row in chosen
@@ -130,6 +131,7 @@ def csv_frame(chosen: Sequence[LedgerRow]) -> pd.DataFrame:
                 **_stages(row),
                 "graph_breaks": " | ".join(row.graph_breaks) if row.graph_breaks else None,
                 "cuda_graphs": row.cuda_graphs,
+                "graph_calls_s": sum(row.graph_calls_s) if row.graph_calls_s else None,
                 "jits": " | ".join(jit.kernel for jit in row.jits) if row.jits else None,
                 "jit_s": row.jit_s,
                 "compiles_so_far": row.compiles,
@@ -149,6 +151,7 @@ _DROPPED_WHEN_EMPTY = (
     "now_dynamic",
     "backward_s",
     "jits",
+    "graph_calls_s",
     "guards",
     "total_s",
     "dynamo_s",
@@ -228,5 +231,8 @@ def _columns() -> dict[str, Any]:
         "disk_cache": text("Disk cache", help=explain("disk cache"), width="small"),
         "graph_breaks": number("Graph breaks", help=explain("graph break"), width="small"),
         "cuda_graphs": number("CUDA graphs", help=explain("recorded graph"), width="small"),
+        "graph_calls_s": second(
+            "Recording, s", "Wall time of the calls after the first that recorded CUDA graphs. n 1."
+        ),
         "jits": text("Triton JIT", help=f"{explain('jit')} {explain('constexpr')}"),
     }

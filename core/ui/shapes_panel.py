@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.analysis.wording import counted
+from core.conductor import lost
 from core.glossary import explain
 from core.store.manifest import Machine
 from core.store.sweeps import SweepEntry
@@ -15,6 +16,7 @@ from core.sweep import Sweep, backend_titles, plan
 from core.sweep_estimate import Likely, estimate_sweep
 from core.ui import session, shapes, shapes_pickers, words
 from core.ui.shapes import Found
+from core.ui.shapes_data import shown
 
 _PROBLEM = "shapes:problem"
 _REFRESHED = "shapes:refreshed"
@@ -38,7 +40,8 @@ def show(found: Found) -> None:
         _ended(progress)
     if found.picked is None:
         return
-    unfinished = own is None or (not own.complete and own.origin == "live")
+    gone = lost(shown(own).manifests) if own is not None and own.origin == "live" else frozenset()
+    unfinished = own is None or (own.origin == "live" and (not own.complete or bool(gone)))
     if session.engine() is None:
         if unfinished:
             st.caption(words.plain(session.machine_problem() or "Live runs are not possible here."))
@@ -47,14 +50,15 @@ def show(found: Found) -> None:
     if machine is None:
         session.wait_for_machine("Live runs: the worker is starting (it imports torch and looks at this machine) ...")
     elif unfinished:
-        _offer(found.picked, machine, own if own is not None and own.origin == "live" else None)
+        _offer(found.picked, machine, own, gone)
     else:
         with st.expander(f"Run this sweep on {machine.short}", icon=":material/play_arrow:"):
-            _offer(found.picked, machine, None)
+            _offer(found.picked, machine, None, frozenset())
 
 
-def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> None:
-    """The button, with what the sweep would take; a sentence where a backend cannot run here."""
+def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None, gone: frozenset[int]) -> None:
+    """The button, with what the sweep would take; a sentence where a backend cannot run here. `gone` are the points of an
+    unfinished one whose process was lost with them."""
     gaps = {name: machine.gaps[name] for name in sweep.backends if name in machine.gaps}
     if gaps:
         for sentence in dict.fromkeys(gaps.values()):
@@ -66,7 +70,7 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
                 icon=":material/remove_circle:", on_click=shapes_pickers.leave_out, args=(tuple(gaps),),
             )  # fmt: skip
         return
-    done = unfinished.done if unfinished is not None else frozenset()
+    done = unfinished.done - gone if unfinished is not None else frozenset()
     likely = _likely(sweep.key, machine.device.name, done, sweep, machine)
     if likely.unfit_why is not None:
         st.caption(
@@ -76,11 +80,8 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
         sure = True
         if machine.device.kind == "cpu" and likely.seconds > _ASK_ABOVE_S:
             sure = _allowed(sweep, likely)
-        missing = len(plan(sweep)) - len(done)
         st.button(
-            f"Resume: {missing:,} of {counted(len(plan(sweep)), 'run')} are missing"
-            if unfinished is not None
-            else f"Run {counted(missing, 'run')} on {machine.short}",
+            _asks(sweep, unfinished, done, machine),
             type="primary", icon=":material/play_arrow:", disabled=not sure, key="shapes:start", on_click=_start,
             args=(sweep, unfinished.head.id if unfinished is not None else None),
             help=f"{words.plain(machine.device.name)}. Each run is kept as it finishes. {explain('shared')} "
@@ -93,6 +94,15 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None) -> Non
             "that compiles had to compile anew.",
             help=explain("prediction"),
         )
+
+
+def _asks(sweep: Sweep, unfinished: SweepEntry | None, done: frozenset[int], machine: Machine) -> str:
+    in_all = len(plan(sweep))
+    if unfinished is None:
+        return f"Run {counted(in_all, 'run')} on {machine.short}"
+    if unfinished.complete:
+        return f"Try again {counted(in_all - len(done), 'run')} whose process died"
+    return f"Resume: {in_all - len(done):,} of {counted(in_all, 'run')} are missing"
 
 
 def _allowed(sweep: Sweep, likely: Likely) -> bool:

@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.analysis.breakeven import PayBack, break_even, lost_to_compiling_s
+from core.analysis.breakeven import PayBack, break_even, lost_at_most_s, lost_to_compiling_s
 from core.analysis.points import BUSY_HOST, STEADY, VARIES
 from tests.points import about, call, compiled, jit, of, point
 
@@ -285,6 +285,17 @@ def test_seconds_lost_are_those_of_calls_that_compiled():
     assert lost_to_compiling_s(liger, point("liger", 0, 8, call(jits=None), step=1e5)) is None
     assert lost_to_compiling_s(compile_, point("compile", 0, 8, call(jits=None), step=1e5)) == 0.0
     assert lost_to_compiling_s(compile_, point("compile", 0, 8, call(compiled()))) is None
+
+
+def test_recording_cuda_graphs_is_lost_too():
+    series = of("compile")
+    both = point("compile", 0, 8, call(compiled(), first_s=2.0001, graph_calls_s=(0.0301, 0.0101)), step=100.0)
+    assert lost_to_compiling_s(series, both) == pytest.approx(2.04)
+    recorded = point("compile", 1, 16, call(served=("0/0",), graph_calls_s=(0.0301, 0.00005)), step=100.0)
+    assert lost_to_compiling_s(series, recorded) == pytest.approx(0.03)
+    unknown = dataclasses.replace(recorded, step_us=None)
+    assert lost_to_compiling_s(series, unknown) is None
+    assert lost_at_most_s(series, unknown) == pytest.approx(0.03015)
 
 
 def test_where_the_cpu_sets_the_pace_it_is_said():

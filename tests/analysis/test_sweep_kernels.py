@@ -19,7 +19,7 @@ from core.analysis.sizes import (
     time_words,
     whole_times,
 )
-from tests.points import DIMS, ROLES, about, call, compiled, jit, kernel, of, point
+from tests.points import DIMS, ROLES, about, call, compiled, jit, kernel, of, point, products
 
 AXES = ("batch",)
 ACTIVATION = ROLES[2]
@@ -160,6 +160,20 @@ def test_a_premium_that_cannot_be_told_is_unknown(changes, why):
     found = told(static(), opened(**changes))
     assert [ratio for _, ratio, _ in found] == [None, None]
     assert found[0][2].startswith(f"activation: unknown, {why}")
+
+
+def test_kernels_are_not_compared_across_a_change_of_the_devices_speed():
+    slow = {"products": products(115.0, "nvjet")}
+    assert told(static(products=products(100.0, "nvjet")), opened(**slow))[0][2] == (
+        "activation: unknown, the very same matrix products took 100 µs and 115 µs, so the device's speed changed within the "
+        "profiles"
+    )
+    assert told(static(products=products(100.0, "cutlass")), opened(**slow))[0][1] == pytest.approx(40 / 36)
+    assert told(static(), opened(**slow))[0][1] == pytest.approx(40 / 36)
+    (row,) = padded(inductor(products=products(100.0, "nvjet")), liger(**slow))
+    assert row.ratio is None
+    (row,) = padded(inductor(products=products(10.0, "nvjet")), liger(products=products(10.9, "nvjet")))
+    assert row.ratio is not None  # times this short differ by as much
 
 
 def test_a_point_that_ran_eager_is_on_neither_side():

@@ -23,7 +23,7 @@ def outcome(name, found, **changes):
 
 def test_a_row_holds_all_there_is_to_know_of_a_call():
     first = point("compile", 0, 4, call(compiled(), first_s=2.5))
-    second = point("compile", 1, 8, call(RECOMPILE, cuda_graphs=2), count=7)
+    second = point("compile", 1, 8, call(RECOMPILE, cuda_graphs=2, graph_calls_s=(0.02,)), count=7)
     assert rows(of("compile", first, second))[1] == LedgerRow(
         run_id="compile-1",
         series="compile",
@@ -45,6 +45,7 @@ def test_a_row_holds_all_there_is_to_know_of_a_call():
         backward=None,
         graph_breaks=(),
         cuda_graphs=2,
+        graph_calls_s=(0.02,),
         jits=None,
         jit_s=None,
         first_call_s=2.0,

@@ -52,6 +52,22 @@ def test_a_bill_adds_up_first_calls_and_steps():
     assert first.seconds.total_s == pytest.approx(10.0003)
 
 
+@pytest.mark.parametrize(("count", "lost_s"), [(1, 0.0), (2, 0.05), (3, 0.07), (1000, 0.07)])
+def test_recording_cuda_graphs_costs_what_the_traffic_makes_of_it(count, lost_s):
+    found = point(
+        "compile",
+        0,
+        SIZES[0],
+        call(compiled(), first_s=2.0001, graph_calls_s=(0.0501, 0.0201)),
+        step=100.0,
+        count=count,
+    )
+    (bill,) = bills((of("compile", found),), AXES)
+    assert bill.seconds.compiling_s == pytest.approx(2.0 + lost_s)
+    assert bill.seconds.total_s == pytest.approx(2.0001 + lost_s + (count - 1) * 1e-4)
+    assert bill.seconds.working_s == pytest.approx(count * 1e-4)
+
+
 def test_the_answer_is_one_sentence_with_its_bounds_and_what_turns_it():
     slower = served("eager", (0.0001, 200.0, 100_001, False), (0.0002, 400.0, 1, False))
     found = answer((slower, FAST), AXES)

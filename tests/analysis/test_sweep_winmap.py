@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
+from core.analysis.findings import map_findings
 from core.analysis.points import BUSY_HOST
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME
 from core.analysis.winmap import Side, win_map
-from tests.points import about, call, of, point
+from tests.points import about, call, of, point, products
 
 AXES = ("batch", "intermediate")
 
@@ -73,6 +74,29 @@ def test_a_compile_that_straddles_another_backend_decides_nothing():
     assert found.words == (
         "it depends on the compile: torch.compile takes 37.0 to 56.8 µs over its 3 cold compiles, Liger kernels 44.0 to 44.4 µs"
     )
+
+
+def test_no_compile_is_luckless_where_the_devices_speed_changed():
+    slow = rounds("compile", 56.8, 37.0, 55.0, products=products(170.0, "nvjet"))
+    found = verdict(slow, rounds("liger", 44.0, 44.2, 44.4, products=products(150.0, "nvjet")))
+    assert found == (
+        "alike",
+        "nobody is ahead beyond the noise: Liger kernels 44.0 to 44.4 µs; torch.compile 37.0 to 56.8 µs; the very same matrix "
+        "products took 150 µs and 170 µs, so the device's speed changed within the profiles",
+    )
+
+
+def test_a_step_that_waits_for_the_cpu_is_marked():
+    series = (rounds("compile", 35.0, 35.0, 35.0), LIGER)
+    assert not cell(*series).paced
+    assert cell(*series, time=STEP_TIME).paced
+    found = map_findings(win_map(series, AXES, time=STEP_TIME), time="step time")
+    assert found[1].endswith("(the CPU sets the pace there, not the GPU).")
+    assert found[2] == (
+        "In 1 of 1 cell steps of some backend wait for the CPU: there they tell of this host as much as of the kernels."
+    )
+    filled = [rounds(name, us, us, us, step_us=about(us + 2.0)) for name, us in (("compile", 35.0), ("liger", 44.0))]
+    assert not cell(*filled, time=STEP_TIME).paced
 
 
 def test_a_step_that_straddles_may_be_the_hosts_doing():

@@ -55,9 +55,11 @@ def test_reduce_overhead_records_a_graph_for_each_size_and_none_the_second_time(
     found = swept(backends="reduce_overhead", axis="batch", values="64,32,16,8,64,32,16,8")
     assert sum(len(one) for one in compiled(found)) == 2
     assert [one.point.call.cuda_graphs for one in found[:4]] == [1, 1, 1, 1]
+    assert all(len(one.point.call.graph_calls_s) == 2 and min(one.point.call.graph_calls_s) > 0 for one in found[:4])
     assert sum(one.point.call.cuda_graphs for one in found) == 5  # 64 again, when the dynamic entry takes it over
     again = swept(backends="reduce_overhead", axis="batch", values="64,32,16,8,64,64,32,16,8")
     assert [one.point.call.cuda_graphs for one in again[5:]] == [0, 0, 0, 0]
+    assert [one.point.call.graph_calls_s for one in again[5:]] == [(), (), (), ()]
 
 
 def test_the_batch_on_a_gpu_compiles_twice_and_then_never():

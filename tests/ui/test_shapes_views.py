@@ -6,8 +6,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.conductor import Progress
+from core.estimate import Rates
+from core.store.manifest import Failure, Machine
+from core.sweep import make_sweep, plan
 from core.ui import session, shapes_code
 from tests import sweeps
+from tests.runs import H200
+from tests.sweeps import point_file
 from tests.ui import test_every_word as every_word
 from tests.ui.test_shapes_page import ROOT, said, sound, viewing_only, visit  # noqa: F401  # the fixture belongs to every page test
 
@@ -30,6 +35,27 @@ def test_every_heading_and_column_has_its_sentence(folder, fields, view):
     page = sound(visit(sweep="one", view=view))
     every_word.test_headings_have_their_sentence(page)
     every_word.test_columns_have_their_sentence(page)
+
+
+@pytest.mark.parametrize(
+    ("leave_out", "label"),
+    [((), "Try again 1 run whose process died"), ((15,), "Resume: 2 of 16 runs are missing")],
+)
+def test_a_point_whose_process_died_can_be_tried_again(folder, monkeypatch, leave_out, label):
+    sweeps.write(folder, "batches", sweeps.BATCHES, leave_out=leave_out)
+    sweep = make_sweep(sweeps.BATCHES)
+    died = {"status": "failed", "failure": Failure("crashed", "The process that measured this point died.")}
+    (folder / "batches" / "0005.run.zip").write_bytes(point_file("batches", sweep, plan(sweep)[5], **died))
+    resumed = []
+    machine = Machine(H200, {"torch": "2.13.0"}, Rates({"bf16": 1e14, "fp32": 1e13}, 1e12, 2.0, 10**11), {})
+    monkeypatch.setattr(session, "engine", object)
+    monkeypatch.setattr(session, "machine", lambda: machine)
+    monkeypatch.setattr(session, "resume_sweep", lambda sweep_id: resumed.append(sweep_id) or sweep_id)
+    page = sound(visit(sweep="batches"))
+    (button,) = [one for one in page.button if one.key == "shapes:start"]
+    assert button.label == label
+    sound(button.click().run())
+    assert resumed == ["batches"]
 
 
 def offered(page):
