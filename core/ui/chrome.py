@@ -12,22 +12,28 @@ from core.charts.palette import look
 
 log = logging.getLogger("fusionscope")
 
+#: Wide enough for the whole name of a picked backend, and no wider: the charts want the rest.
+_SIDEBAR_PX = 336
 _STYLE = """
 <style>
-  [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; max-width: 1800px; }
+  [data-testid="stMainBlockContainer"] { padding-top: 3.2rem; padding-inline: clamp(1rem, 3vw, 5rem); max-width: 1800px; }
   /* where the numbers come from stays in sight while the page scrolls */
   div:has(> .st-key-origin) { position: sticky; top: 0; z-index: 90; background: GROUND; }
   .st-key-origin { padding: .35rem 0; }
   [data-testid="stMetricValue"] { font-size: 1.7rem; }
   [data-testid="stMetricLabel"] p { font-size: 0.95rem; }
   [data-testid="stSidebar"] [data-testid="stVerticalBlock"] { gap: 0.6rem; }
+  /* every picked backend in sight */
+  [data-testid="stSidebar"] [data-testid="stMultiSelect"] div { max-height: none; }
 </style>
 """
 
 
 def set_up(title: str) -> None:
     """The first call of every page."""
-    st.set_page_config(page_title=f"{title} · FusionScope", page_icon="🔬", layout="wide")
+    st.set_page_config(
+        page_title=f"{title} · FusionScope", page_icon="🔬", layout="wide", initial_sidebar_state=_SIDEBAR_PX
+    )
     st.html(_STYLE.replace("GROUND", look(is_dark()).ground))
     with st.sidebar:
         st.page_link("app.py", label="Home", icon=":material/home:")

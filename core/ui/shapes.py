@@ -51,7 +51,7 @@ def follow_link() -> None:
         elif fields and not _is_of(entry.head.sweep, fields):
             told = f"The sweep {wanted[:80]} is of other sizes than the link names; what the link names is shown."
             entry = None
-    if entry is None and not fields.keys() - {"kind", "layer"}:
+    if entry is None and not fields.keys() - {"kind", "layer", "axis"}:
         entry = _first([one for one in session.sweeps().entries() if _is_of_kind(one.head.sweep, fields)])
     if entry is not None:
         take(entry)
@@ -250,13 +250,14 @@ def _listed(entry: SweepEntry) -> str:
 
 
 def _sizes_listed(sweep: Sweep) -> str:
-    """ "batch 4 … 64", "batch × intermediate, 16 cells" or "40 rows of traffic": short, and what tells sweeps apart first."""
+    """ "batch 4 to 64", "batch × intermediate, 16 cells" or "40 rows of traffic": short, and what tells sweeps apart first."""
     if sweep.kind == "map":
         return f"{axis_words(sweep)}, {counted(len(sweep.points), 'cell')}"
     if sweep.kind == "traffic":
         return f"{counted(len(sweep.points), 'row')} of traffic"
-    first, last = sweep.points[0][0], sweep.points[-1][0]
-    return f"{axis_words(sweep)} {first:,} … {last:,}" if len(sweep.points) > 1 else f"{axis_words(sweep)} {first:,}"
+    values = [value for value, *_ in sweep.points]
+    low, high = min(values), max(values)
+    return f"{axis_words(sweep)} {low:,} to {high:,}" if low < high else f"{axis_words(sweep)} {low:,}"
 
 
 def _first(entries: Sequence[SweepEntry], layer: str = shapes_pickers.FIRST_LAYER) -> SweepEntry | None:
@@ -276,9 +277,9 @@ def _first(entries: Sequence[SweepEntry], layer: str = shapes_pickers.FIRST_LAYE
 
 
 def _is_of_kind(sweep: Sweep, fields: Mapping[str, str]) -> bool:
-    """Whether a sweep is of the kind and layer that are named, if they are."""
+    """Whether a sweep is of the kind, layer and first axis that are named, if they are."""
     kind, layer = fields.get("kind", "sweep"), fields.get("layer", sweep.base.layer)
-    return (sweep.kind, sweep.base.layer) == (kind, layer)
+    return (sweep.kind, sweep.base.layer) == (kind, layer) and fields.get("axis", sweep.axes[0]) == sweep.axes[0]
 
 
 def _is_of(sweep: Sweep, fields: Mapping[str, str]) -> bool:
