@@ -6,7 +6,7 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -111,6 +111,15 @@ def workload_at(sweep: Sweep, backend: str, index: int) -> Workload:
     """What runs at one position of the list on one backend."""
     sizes = dict(zip(sweep.axes, sweep.points[index], strict=True))
     return make({**to_fields(sweep.base), **sizes, "backend": backend})
+
+
+def holds(sweep: Sweep, workload: Workload) -> bool:
+    """Whether the sweep comes to a workload's layer and sizes, however many steps were profiled and on whatever backend."""
+    base, sizes = sweep.base, dict(workload.sizes)
+    if replace(workload, sizes=base.sizes, backend=base.backend, steps=base.steps, seed=base.seed) != base:
+        return False
+    fixed = all(sizes[name] == value for name, value in base.sizes if name not in sweep.axes)
+    return fixed and tuple(sizes[axis] for axis in sweep.axes) in sweep.points
 
 
 def plan(sweep: Sweep) -> tuple[Task, ...]:

@@ -6,6 +6,7 @@ from core.analysis.ledger import Call
 from core.sweep import (
     COUNT_MAX,
     POINTS_MAX,
+    holds,
     make_sweep,
     parse_traffic,
     plan,
@@ -65,6 +66,23 @@ def test_the_rows_of_a_matmul_are_a_size_and_no_traffic():
     assert dict(sweep.base.sizes) == {"rows": 48, "inner": 64, "columns": 32}
     assert dict(workload_at(sweep, "eager", 1).sizes) == {"rows": 48, "inner": 64, "columns": 64}
     assert to_sweep_fields(sweep)["rows"] == "48"
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_held"),
+    [
+        ({"batch": 16}, True),
+        ({"batch": 16, "backend": "liger", "steps": 3, "seed": 7}, True),
+        ({"batch": 17}, False),
+        ({"batch": 16, "hidden": 1024}, False),
+        ({"batch": 16, "dtype": "fp32"}, False),
+        ({"batch": 16, "layer": "swiglu_mlp"}, False),
+        ({"layer": "linear"}, False),
+    ],
+)
+def test_a_sweep_holds_the_sizes_that_it_comes_to(changes, is_held):
+    sweep = make_sweep({"layer": "geglu_mlp", "axis": "batch", "values": "4,16", "backends": "eager,compile"})
+    assert holds(sweep, make({"layer": "geglu_mlp", "backend": "eager", **changes})) is is_held
 
 
 def test_a_plan_goes_series_by_series_and_a_map_cell_by_cell():

@@ -11,8 +11,7 @@ from core.analysis.padding import padding
 from core.analysis.points import (
     BUSY_HOST,
     NOISE,
-    SAME_PRODUCTS,
-    SAME_PRODUCTS_US,
+    PRODUCTS_ALIKE_US,
     apart,
     first_round,
     indices,
@@ -23,6 +22,7 @@ from core.analysis.points import (
 from core.analysis.premium import premium
 from core.analysis.recompiles import COMPILED, JIT, RAN_EAGER, RECOMPILED, REUSED, LedgerRow, ledger
 from core.analysis.sizes import kernel_changes
+from core.analysis.stack import PRODUCTS_ALIKE
 from core.analysis.winmap import ALIKE, DEPENDS, WINS, Cell
 from core.analysis.winmap import UNKNOWN as UNKNOWN_CELL
 from core.analysis.wording import counted, listed, ordinal, percent, seconds, sizes_words, times
@@ -224,8 +224,8 @@ def _products_compared(compared: Sequence[tuple[float, str, bool]]) -> str:
         )
     same = " by the very same kernels" if all(same for *_, same in compared) else ""
     shares = [share for share, *_ in compared]
-    within = max([NOISE, *(math.ceil(round(share * 100, 6)) / 100 for share in shares if share <= SAME_PRODUCTS)])
-    short = f", {SAME_PRODUCTS_US:g} µs where they are short" if max(shares) > SAME_PRODUCTS else ""
+    within = max([NOISE, *(math.ceil(round(share * 100, 6)) / 100 for share in shares if share <= PRODUCTS_ALIKE)])
+    short = f", {PRODUCTS_ALIKE_US:g} µs where they are short" if max(shares) > PRODUCTS_ALIKE else ""
     return f"The matrix products take the same time on all backends (within {within:.0%}{short}){same} at {n}."
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.spread import Spread
-from core.analysis.stack import CLOCKS_ALIKE
+from core.analysis.stack import CLOCKS_ALIKE, PRODUCTS_ALIKE
 from core.analysis.wording import us
 
 #: Times closer than this are no difference: medians of the very same kernel differ by as much from run to run.
@@ -15,15 +15,12 @@ NOISE = 0.02
 STEPS_MIN = 3
 #: What is said of times whose very middle half is wide.
 VARIES = "the times vary widely: something else was at work on the machine"
-
-
 #: A step that takes so much longer than its kernels waits for the CPU.
 PACED = 1.3
 #: Repeats of the same call may differ by as much before their host is called unsteady.
 STEADY = 1.25
-#: The very same matrix products take so much longer only where the device itself was slower; times as short as these few
-#: microseconds differ by more from run to run.
-SAME_PRODUCTS, SAME_PRODUCTS_US = 0.05, 1.0
+#: Short matrix products differ by as many microseconds from run to run at the same speed of the device.
+PRODUCTS_ALIKE_US = 1.0
 BUSY_HOST = "other sweeps were measured in turns with this one and shared the CPU, which sets the pace there"
 
 
@@ -49,7 +46,7 @@ def speeds_apart(points: Sequence[PointFacts]) -> str | None:
     """Whether the device changed its speed between these profiles, in words. Clocks are read around a profile, and miss what
     happens within; the very same matrix products of the same sizes tell."""
     low, high = products_range_us(points)
-    if high <= low * (1 + SAME_PRODUCTS) or high - low <= SAME_PRODUCTS_US:
+    if high <= low * (1 + PRODUCTS_ALIKE) or high - low <= PRODUCTS_ALIKE_US:
         return None
     return f"the very same matrix products took {us(low)} and {us(high)}, so the device's speed changed within the profiles"
 

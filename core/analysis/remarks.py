@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from core.analysis.bound import OVERHEAD_BOUND
 from core.analysis.families import decode_gemm_name
 from core.analysis.roles import RoleTime
-from core.analysis.stack import StackedRun, clocks_differ
+from core.analysis.stack import PRODUCTS_ALIKE, StackedRun, clocks_differ
 from core.analysis.wording import listed
 from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, COPY, EXTRA_ROLES, FILL, Role
 
@@ -15,8 +15,6 @@ from core.roles import BACKWARD_MATMUL, BACKWARD_OTHER, COPY, EXTRA_ROLES, FILL,
 ALIKE = 0.03
 #: Less than this share is not worth a sentence.
 _SHARE_MIN = 0.01
-#: The same kernels further apart than this ran at other clocks, whatever was read before and after.
-_SAME_KERNELS_APART = 0.05
 
 
 def remarks(runs: Sequence[StackedRun], roles: Sequence[Role]) -> tuple[str, ...]:
@@ -139,7 +137,7 @@ def _same_products_apart(runs: Sequence[StackedRun], roles: Sequence[Role]) -> s
     times = [[one for role in roles if role.matmul and (one := run.time_of(role))] for run in runs]
     sums = [sum(one.time_us.median for one in of_run) for of_run in times]
     same = len({tuple(one.kernels for one in of_run) for of_run in times}) == 1
-    if not same or not min(sums) or max(sums) <= min(sums) * (1 + _SAME_KERNELS_APART):
+    if not same or not min(sums) or max(sums) <= min(sums) * (1 + PRODUCTS_ALIKE):
         return ""
     return (
         f"The same matrix products took {_range(sums)}, so the clocks moved within the profiles, and none of the runs is called "

@@ -17,6 +17,9 @@ from core.trace import Tables
 
 #: Clocks further apart than this are told: a slower clock is not a slower kernel.
 CLOCKS_ALIKE = 0.02
+#: The very same matrix products further apart than this ran at other speeds of the device, whatever clocks were read before
+#: and after.
+PRODUCTS_ALIKE = 0.05
 #: A profiled step that reaches so much further than the unprofiled one is told: its gaps are not the backend's.
 _STRETCHED = 1.15
 

@@ -21,8 +21,8 @@ _TOLERANCE = max(TOLERANCES.values())
 
 @dataclass(frozen=True)
 class Side:
-    """One backend at one cell: the medians of its sound rounds in µs, in their order, and what they were taken from. `why`
-    says why some round does not count."""
+    """One backend at one cell: the medians of its sound rounds in µs, in their order, and what they were taken from; the
+    largest of their peak memories in bytes (None: unknown). `why` says why some round does not count."""
 
     series: str
     title: str
@@ -32,6 +32,7 @@ class Side:
     low_us: float | None
     high_us: float | None
     samples: int
+    peak_bytes: int | None
     run_ids: tuple[str, ...]
     why: str | None
 
@@ -89,6 +90,9 @@ def _side(one: SeriesFacts, index: int, time: str) -> Side:
         low_us=min(rounds, default=None),
         high_us=max(rounds, default=None),
         samples=sum(found.n for found in spreads),
+        peak_bytes=max(
+            (point.peak_memory_bytes for point in sound if point.peak_memory_bytes is not None), default=None
+        ),
         run_ids=tuple(point.run_id for point in points),
         why=next((problem for problem in problems if problem), None),
     )

@@ -11,7 +11,7 @@ from core.glossary import explain
 from core.shipped import FIRST_BACKENDS
 from core.store.entry import Entry
 from core.store.runfile import RunFileError
-from core.ui import details, link, notice, pickers, session, words
+from core.ui import details, link, notice, pickers, session, shapes_link, words
 from core.workload import (
     Workload,
     WorkloadError,
@@ -189,6 +189,14 @@ def title(shown: Sequence[Entry]) -> None:
                 label="Back to the sweep",
                 query_params={"sweep": sweep_id},
                 icon=":material/arrow_back:",
+            )
+        if all(one.head.sweep is None for one in shown):
+            st.page_link(
+                "pages/2_Shapes.py",
+                label="Sweep its sizes",
+                query_params=shapes_link.to_sizes(first, [one.head.workload.backend for one in shown]),
+                icon=":material/stacked_line_chart:",
+                help="On Shapes: what compiles anew as a size changes, when that pays back, and who is ahead where.",
             )
         st.caption(words.plain(words.origin(shown[0].manifest)) + (" (the first of them)" if len(shown) > 1 else ""))
 

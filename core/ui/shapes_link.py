@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from core.layers import LAYERS
-from core.sweep import Sweep, to_sweep_fields
+from core.sweep import Sweep, holds, to_sweep_fields
+from core.ui import link, session
+from core.workload import Workload
 
 ID = "sweep"
 VIEW = "view"
@@ -102,6 +104,19 @@ def write_look(name: str, value: str) -> None:
     if read().get(name) != value:
         st.query_params[name] = value
     st.session_state.setdefault(_SEEN, {})[name] = value
+
+
+def to_sizes(workload: Workload, backends: Sequence[str]) -> dict[str, str]:
+    """The query of a link from a workload to what happens as its sizes change: a sweep at hand that comes to it, else one
+    yet to be run, on those backends."""
+    at_hand = [one for one in session.sweeps().entries() if holds(one.head.sweep, workload)]
+    best = max(at_hand, key=lambda one: (one.head.sweep.kind == "sweep", len(one.done)), default=None)
+    if best is not None:
+        return {ID: best.head.id}
+    fields = link.to_run(workload)
+    return {name: fields[name] for name in fields if name in _FIELDS and name != "steps"} | {
+        "backends": ",".join(backends)
+    }
 
 
 def _which(query: Mapping[str, str]) -> dict[str, str]:

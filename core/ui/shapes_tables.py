@@ -258,6 +258,7 @@ def sides(cell: Cell, *, what: str) -> Table:
                 "high_us": side.high_us,
                 "rounds": " · ".join(f"{value:.4g}" for value in side.rounds_us) or None,
                 "n": side.samples,
+                "peak_mb": side.peak_bytes / 1e6 if side.peak_bytes is not None else None,
                 "why": side.why,
                 "run": next(iter(side.run_ids), None),
             }
@@ -272,6 +273,7 @@ def sides(cell: Cell, *, what: str) -> Table:
         "high_us": number("Largest round, µs", format=_TIME, help=explain("spread")),
         "rounds": text("Rounds, µs", help="The median of each round, in their order; each was compiled anew."),
         "n": number("n", help=f"{explain('n')} Here: measured steps, over all rounds."),
+        "peak_mb": number("Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} The largest of the rounds."),
         "why": text("Left out because", help="Why a round does not count; empty where all do."),
     }
     return _without_empty(table, ("why",)), columns

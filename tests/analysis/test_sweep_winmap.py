@@ -57,6 +57,7 @@ def test_a_winner_is_ahead_in_every_round_by_more_than_the_noise():
         low_us=35.0,
         high_us=36.0,
         samples=30,
+        peak_bytes=None,
         run_ids=("compile-0", "compile-0-1", "compile-0-2"),
         why=None,
     )

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 from core.store.sweeps import Sweeps
 from core.sweep import make_sweep
 from core.ui import session, shapes_data, shapes_link
+from core.workload import make
 from tests import sweeps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,6 +36,22 @@ def visit(**link):
     for name, value in link.items():
         page.query_params[name] = str(value)
     return sound(page.run())
+
+
+@pytest.mark.parametrize(
+    ("changes", "query"),
+    [
+        ({"batch": 8}, {"sweep": "batches"}),
+        ({"batch": 2}, {"sweep": "newer"}),
+        ({"batch": 7}, {"layer": "geglu_mlp", "batch": "7", "hidden": "768", "backends": "eager,liger"}),
+    ],
+)
+def test_a_workload_leads_to_a_sweep_of_its_sizes(changes, query):
+    found = shapes_link.to_sizes(make({"layer": "geglu_mlp", "backend": "eager", **changes}), ["eager", "liger"])
+    assert query.items() <= found.items() and ("sweep" in found) == ("sweep" in query)
+    page = visit(**found)
+    assert page.session_state["shape:layer"] == "geglu_mlp"
+    assert not any(one.value.startswith("The link") for one in page.warning)
 
 
 def sound(page):
