@@ -15,7 +15,8 @@ import msgspec
 import plotly.graph_objects as go
 from streamlit.testing.v1 import AppTest
 
-from core.store.sweeps import SHIPPED, SweepEntry, Sweeps
+from core.store.sweepentry import SweepEntry
+from core.store.sweeps import SHIPPED, Sweeps
 
 ROOT = Path(__file__).resolve().parents[1]
 SWEEP_VIEWS = ("recompiles", "pays", "kernels", "step", "memory", "premium", "entries")

@@ -20,7 +20,8 @@ from core.store import runfile
 from core.store.manifest import Device, Failure, Manifest
 from core.store.point import begun
 from core.store.runfile import RunFileError
-from core.store.sweeps import SweepEntry, SweepError, Sweeps, conducting
+from core.store.sweepentry import SweepEntry, SweepError, conducting
+from core.store.sweeps import Sweeps
 from core.sweep import Sweep, Task, axis_sizes, plan, workload_at
 from core.sweep_order import PointOrder, point_id, point_order
 from core.workload import backend_of

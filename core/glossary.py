@@ -14,7 +14,8 @@ GLOSSARY: dict[str, str] = {
     "epilogue": "What a GEMM kernel does to its result before writing it, such as adding the bias: no second kernel.",
     "backend": "Who carries the layer out: PyTorch itself, code that torch.compile generates, or hand-written kernels.",
     "step time": "Time from one step to the next, without the profiler, in a burst of back-to-back steps.",
-    "kernel time": "Sum of the times of all kernels of a step, as the profiler saw them.",
+    "kernel time": "Sum of the times of all kernels of a step, as the profiler saw them; on Shapes with its fills and "
+    "copies.",
     "work": "Sum of a step's kernels, copies and fills as the profiler saw them (of a CPU run: its operators); median over "
     "the profiled steps.",
     "gpu busy": "Share of a step in which at least one kernel, copy or fill ran; overlapping ones count once.",

@@ -224,12 +224,13 @@ def parse_traffic(text: str, axes: tuple[str, ...]) -> tuple[tuple[tuple[int, ..
     """
     rows = _rows(text.lstrip("\ufeff"))
     columns: tuple[str, ...] = _COLUMNS
+    is_named = False
     if rows and not any(character.isdigit() for cell in rows[0][1] for character in cell):
-        columns = _columns(rows.pop(0)[1], axes)
+        columns, is_named = _columns(rows.pop(0)[1], axes), True
     points: list[tuple[int, ...]] = []
     counts: list[int] = []
     for number, cells in rows:
-        if len(cells) == 2 and len(axes) == 1 and columns == _COLUMNS:
+        if len(cells) == 2 and len(axes) == 1 and not is_named:
             cells = [cells[0], "1", cells[1]]
         if len(cells) != len(columns):
             shown = ", ".join(cells)
@@ -261,7 +262,7 @@ def _rows(text: str) -> list[tuple[int, list[str]]]:
 
 def _cells(line: str) -> list[list[str]]:
     """Semicolons part cells, as spreadsheets write them, or rows where there are several cells between them."""
-    rows = [cells for part in line.split(";") if (cells := [cell for cell in re.split(r"[\s,|]+", part) if cell])]
+    rows = [cells for part in line.split(";") if (cells := [cell for cell in re.split(r"[\s,|\"']+", part) if cell])]
     if all(len(cells) == 1 for cells in rows):
         return [[cell for (cell,) in rows]] if rows else []
     return rows

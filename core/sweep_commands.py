@@ -16,9 +16,10 @@ from core.conductor import DONE, Conductor, Execute, PointError, Report, lost, p
 from core.store import runfile, sweepfile
 from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
+from core.store.sweepentry import SweepEntry
 from core.store.sweepfacts import facts
 from core.store.sweepfile import SweepHead
-from core.store.sweeps import TRACE_BYTES_MAX, SweepEntry, Sweeps
+from core.store.sweeps import TRACE_BYTES_MAX, Sweeps
 from core.sweep import Sweep, make_sweep
 from core.sweep_order import PointOrder
 from core.workload import WorkloadError, backend_of
@@ -30,7 +31,8 @@ def sweep_of(fields: Mapping[str, Any], traffic: Path | None) -> Sweep:
     """The sweep that NAME=VALUE fields ask for, its rows from a file where one is given. Raises WorkloadError, OSError."""
     if traffic is None:
         return make_sweep(fields)
-    taken = next((name for name in ("rows", "axis", "values", "axis2", "values2", "kind") if name in fields), None)
+    own = ("rows", "axis", "values", "axis2", "values2", "kind", "batch", "seq")
+    taken = next((name for name in own if name in fields), None)
     if taken is not None:
         raise WorkloadError(f"Traffic brings its own sizes; leave {taken} out.")
     if traffic.stat().st_size > _TRAFFIC_BYTES_MAX:

@@ -29,7 +29,8 @@ def main() -> None:
         shapes.not_run_yet(found)
     shapes_panel.show(found)
     if seen is not None:
-        shapes_views.show(seen)
+        with chrome.guarded():  # a view that fails must not hide how to delete what it fails on
+            shapes_views.show(seen)
         shapes_files.actions(seen.entry)
     shapes_files.upload()
     shapes_files.problems()

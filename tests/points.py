@@ -70,7 +70,7 @@ def jit(seconds=0.17, **constexprs):
 
 def products(us, *kernels):
     """Matrix products that take `us` a step, by kernels of these names (none: unknown)."""
-    return Products(tuple((f"role {at}", name) for at, name in enumerate(kernels)), us)
+    return Products(tuple((f"role {at}", name) for at, name in enumerate(kernels)), (("gate", us),))
 
 
 def kernel(name, role, family="gemm", us=50.0):

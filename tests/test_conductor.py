@@ -12,7 +12,8 @@ from core.conductor_jobs import execute_on
 from core.engine.model import Failure, Job
 from core.store import runfile, sweepfile
 from core.store.manifest import Device
-from core.store.sweeps import Sweeps, conducting
+from core.store.sweepentry import conducting
+from core.store.sweeps import Sweeps
 from core.sweep import make_sweep, plan
 from core.sweep_order import Done, point_id
 from tests.sweeps import BATCHES, MAP, point_file

@@ -8,7 +8,8 @@ import pytest
 from core.bench import series_host
 from core.conductor import CANCELLED, DONE, RUNNING, WAITING, Conductor
 from core.conductor_jobs import SIDE_BY_SIDE_MAX, Turns
-from core.store.sweeps import Sweeps, conducting
+from core.store.sweepentry import conducting
+from core.store.sweeps import Sweeps
 from core.sweep import make_sweep
 from tests.sweeps import BATCHES, point_file
 

@@ -200,6 +200,7 @@ NO_COLUMNS = "does not name the columns; write batch, seq, count."
         ("8,512,1000000000\n8,512,1", BOTH, "Row 2: the count with its neighbours' must be a whole number from 1 to "
          "1,000,000,000; '1000000001' is not."),
         ("16777216,2,1", BATCH, "Row 1: batch × seq must be a whole number from 1 to 16,777,216; '33554432' is not."),
+        ("batch,seq,count\n8,512", BATCH, "Row 2 ('8, 512') is not batch, seq, count: whole numbers."),
         ("time,seq,count\n1,2,3", BOTH, f"The first line ('time, seq, count') {NO_COLUMNS}"),
         ("batch,seq,seq_len,count\n1,2,2,3", BOTH, f"The first line ('batch, seq, seq_len, count') {NO_COLUMNS}"),
         ("seq,count\n2,3", BATCH, f"The first line ('seq, count') {NO_COLUMNS}"),
@@ -213,6 +214,10 @@ def test_a_row_that_is_wrong_is_named_by_its_line(text, axes, sentence):
     with pytest.raises(WorkloadError) as caught:
         parse_traffic(text, axes)
     assert str(caught.value) == sentence
+
+
+def test_a_quoted_table_is_read():
+    assert parse_traffic('"batch","seq","count"\n"8","512","120"', BOTH) == (((8, 512),), (120,))
 
 
 def test_as_many_calls_as_may_be_are_taken():

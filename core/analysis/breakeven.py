@@ -149,10 +149,10 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     return replace(
         unknown,
         verdict=verdict,
-        words=_words(verdict, lost_s, won, calls, base.title, "as in the list", between)
+        words=_paced(one, known)
+        + _words(verdict, lost_s, won, calls, base.title, "as in the list", between)
         + where
-        + _mixed(known)
-        + _paced(one, known),
+        + _mixed(known),
         lost_s=lost_s,
         won_us=won,
         won_low_us=low,
@@ -167,7 +167,7 @@ def _paced(one: SeriesFacts, rows: Sequence[PayBack]) -> str:
     """At how many of the sizes the CPU sets the pace, not the GPU: there a step tells of this host as much as of a kernel."""
     points = [point for row in rows if (point := first_round(one, row.index)) is not None and point.on_gpu]
     slow = sum(map(cpu_sets_pace, points))
-    return f" (at {slow} of {counted(len(points), 'call')} the CPU sets its pace, not the GPU)" if slow else ""
+    return f"on this host, whose CPU sets the pace at {slow} of {counted(len(points), 'call')}: " if slow else ""
 
 
 def _mixed(rows: Sequence[PayBack]) -> str:
@@ -255,7 +255,7 @@ def _verdict(lost_s: float, won_us: float, *, is_alike: bool) -> tuple[str, int 
 def _even(lost_s: float, won_us: float) -> int | None:
     """Calls after which seconds lost and time won are even, None where they never are."""
     calls = lost_s * 1e6 / won_us if won_us else -1.0
-    return math.ceil(calls) if calls >= 0 else None
+    return math.ceil(calls) if 0 <= calls < math.inf else None
 
 
 def _words(
@@ -269,12 +269,12 @@ def _words(
 ) -> str:
     spread = f" ({about(between[0])} to {about(between[-1])} by the steps' quartiles)" if between else ""
     if verdict == ALIKE:
-        lost = f", and compiling took {seconds(lost_s)}" if lost_s > 0 else ""
+        lost = f", and first calls took {seconds(lost_s)} longer" if lost_s > 0 else ""
         return f"no difference of the step beyond the noise{lost}: no number of calls is named"
     if verdict == NEVER:
         return f"never pays back: a step takes {us(-won_us)} more than on {base}"
     if verdict == AT_ONCE:
-        return f"ahead from the first call: it saves {us(won_us)} a call and lost nothing to compiling"
+        return f"ahead from the first call: it saves {us(won_us)} a call and lost no more to compiling"
     amount = f"{about(calls or 0)} {'call' if calls == 1 else 'calls'} {which}{spread}"
     if verdict == UNTIL:
         return f"ahead for {amount}, then behind: it compiled {seconds(-lost_s)} less and is slower by {us(-won_us)} a call"

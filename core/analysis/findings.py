@@ -11,22 +11,21 @@ from core.analysis.padding import padding
 from core.analysis.points import (
     BUSY_HOST,
     NOISE,
-    PRODUCTS_ALIKE_US,
-    apart,
-    first_round,
-    indices,
-    products_range_us,
-    speeds_apart,
+    outlasts_kernels,
     step_doubt,
 )
 from core.analysis.premium import premium
+from core.analysis.products import products
 from core.analysis.recompiles import COMPILED, JIT, RAN_EAGER, RECOMPILED, REUSED, LedgerRow, ledger
 from core.analysis.sizes import kernel_changes
-from core.analysis.stack import PRODUCTS_ALIKE
+from core.analysis.stack import CLOCKS_ALIKE
 from core.analysis.winmap import ALIKE, DEPENDS, WINS, Cell
 from core.analysis.winmap import UNKNOWN as UNKNOWN_CELL
 from core.analysis.wording import counted, listed, ordinal, percent, seconds, sizes_words, times
 from core.roles import Role
+
+#: Smaller differences of one kernel are no finding.
+_WORTH_TELLING = 0.05
 
 
 def findings(
@@ -47,14 +46,20 @@ def findings(
     told += [_compiles(one, own[one.name]) for one in series if shared]
     told += [_jits(one, own[one.name], axes, width_name if shared else None) for one in series]
     told += [_padding(series, axes, role, width_name) for role in roles if not role.matmul]
-    told += [_premium(series, axes, roles, shared=shared), *_products(series, axes)]
+    told += [_premium(series, axes, roles, shared=shared), *products(series, axes)]
     told += [
         f"{one.title} against {one.against_title}: {one.words}."
         for one in break_even(series, axes)
         if one.verdict != UNKNOWN and shared
     ]
     told += [_changes(series, axes, roles), *(_graphs(one, own[one.name]) for one in series)]
-    told += [*(_failures(one, axes) for one in series), busy(series), _doubts(series)]
+    told += [
+        *(_failures(one, axes) for one in series),
+        busy(series),
+        outlasting(series),
+        _clocks(series),
+        _doubts(series),
+    ]
     return tuple(one for one in told if one)
 
 
@@ -152,8 +157,14 @@ def _padding(
         return None
     known = [row for row in padding(series, axes, role, width_name=width_name) if row.ratio is not None]
     worst = max(known, key=lambda row: row.ratio or 0.0, default=None)
-    if worst is None or worst.is_noise or (worst.ratio or 0.0) < 1:
-        return None
+    if worst is None or worst.is_noise or (worst.ratio or 0.0) < 1 + _WORTH_TELLING:
+        least = min(known, key=lambda row: row.ratio or math.inf, default=None)
+        if least is None or least.is_noise or (least.ratio or 1.0) > 1 - _WORTH_TELLING:
+            return None
+        return (
+            f"At {least.sizes} the {role.title} takes {percent(1 - (least.ratio or 1.0))} less time on {least.title} than on "
+            f"{least.against_title}, and nowhere {_WORTH_TELLING:.0%} more."
+        )
     is_padded = worst.padded is not None and worst.padded > worst.width
     full = next((row for row in known if is_padded and row.series == worst.series and row.width == worst.padded), None)
     # A backend that is as far behind where nothing is padded is not behind for the padding.
@@ -171,62 +182,15 @@ def _premium(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence
         return None
     apart_rows = [row for row in own if not row.is_noise]
     if not apart_rows:
-        return (
-            f"Leaving sizes open costs nothing beyond the noise: {own[0].role_title} at {counted(len(own), 'point')}."
-        )
+        return f"Leaving sizes open costs nothing beyond the noise: {own[0].role_title}, {counted(len(own), 'comparison')}."
     most = max(apart_rows, key=lambda row: abs((row.ratio or 1.0) - 1))
     change = (most.ratio or 1.0) - 1
     what = f"the {most.role_title} takes" if most.role is not None else "all kernels take"
     return (
         f"With sizes left open {what} up to {percent(abs(change))} {'more' if change > 0 else 'less'} time "
-        f"({most.title} against {most.static_title}, at {most.sizes}, one compile each); beyond the noise at "
-        f"{len(apart_rows)} of {counted(len(own), 'point')}."
+        f"({most.title} against {most.static_title}, at {most.sizes}, one compile each: the tuner's luck is in it); "
+        f"beyond the noise in {len(apart_rows)} of {counted(len(own), 'comparison')}."
     )
-
-
-def _products(series: Sequence[SeriesFacts], axes: Sequence[str]) -> tuple[str, ...]:
-    """Whether the matrix products take the same time on all backends, at every size where they can be compared; and where
-    the device changed its speed instead."""
-    compared, moved = [], []
-    for index in indices(series):
-        pairs = [(one, point) for one in series if (point := first_round(one, index)) and point.products is not None]
-        points = [point for _, point in pairs]
-        if len(points) < 2 or apart(points, [one.title for one, _ in pairs]) is not None:
-            continue
-        where = sizes_words(axes, points[0].values)
-        if speeds_apart(points) is not None:
-            low, high = products_range_us(points)
-            moved.append((high / low - 1, where))
-            continue
-        sums = [point.products.time_us for point in points if point.products is not None]
-        kernels = {point.products.kernels for point in points if point.products is not None}
-        compared.append((max(sums) / min(sums) - 1, where, len(kernels) == 1 and kernels != {()}))
-    told = [_products_compared(compared)] if compared else []
-    if moved:
-        most, where = max(moved)
-        told.append(
-            f"The device changed its speed within the profiles at {len(moved)} of {counted(len(compared) + len(moved), 'call')}: "
-            f"at {where} the very same matrix products took up to {percent(most)} longer on one backend than on another. "
-            "Kernel times that this sets apart are not compared."
-        )
-    return tuple(told)
-
-
-def _products_compared(compared: Sequence[tuple[float, str, bool]]) -> str:
-    """In words how far apart they are: share, where, and whether by the very same kernels, a call."""
-    n = counted(len(compared), "call")
-    others = [(share, where) for share, where, same in compared if not same and share > NOISE]
-    if others:
-        most, where = max(others)
-        return (
-            f"The matrix products differ by more than {NOISE:.0%} between backends at {len(others)} of {n}, most at {where} "
-            f"({percent(most)})."
-        )
-    same = " by the very same kernels" if all(same for *_, same in compared) else ""
-    shares = [share for share, *_ in compared]
-    within = max([NOISE, *(math.ceil(round(share * 100, 6)) / 100 for share in shares if share <= PRODUCTS_ALIKE)])
-    short = f", {PRODUCTS_ALIKE_US:g} µs where they are short" if max(shares) > PRODUCTS_ALIKE else ""
-    return f"The matrix products take the same time on all backends (within {within:.0%}{short}){same} at {n}."
 
 
 def _changes(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence[Role]) -> str | None:
@@ -242,9 +206,10 @@ def _changes(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequence
 
 
 def _graphs(one: SeriesFacts, rows: Sequence[LedgerRow]) -> str | None:
-    recorded = sum(row.cuda_graphs or 0 for row in rows)
+    known = [row.cuda_graphs for row in rows if row.cuda_graphs is not None]
+    recorded = sum(known)
     return (
-        f"{one.title} recorded {counted(recorded, 'CUDA graph')} over {counted(len(rows), 'call')}."
+        f"{one.title} recorded {counted(recorded, 'CUDA graph')} over {counted(len(known), 'call')}."
         if recorded
         else None
     )
@@ -271,6 +236,37 @@ def busy(series: Sequence[SeriesFacts]) -> str | None:
     return (
         f"The step times of {len(busy)} of {counted(len(points), 'point')} are shown and compared with none: "
         f"{BUSY_HOST}.{kernels}"
+    )
+
+
+def outlasting(series: Sequence[SeriesFacts]) -> str | None:
+    """How many steps take longer than their kernels although the GPU is busy, None where none does."""
+    known = [point for one in series for point in one.points if point.on_gpu and point.step_us and point.kernel_time_us]
+    long = [point for point in known if outlasts_kernels(point)]
+    if not long:
+        return None
+    most = max(
+        point.step_us.median / point.kernel_time_us.median for point in long if point.step_us and point.kernel_time_us
+    )
+    read = [mhz for point in long for mhz in point.step_clocks_mhz]
+    clocks = f"were down to {min(read):,} MHz" if read else "may be lower, and were not read"
+    return (
+        f"At {len(long)} of {counted(len(known), 'point')} a step takes longer than its kernels, up to {percent(most - 1)}, "
+        f"though it does not wait for the CPU: steps run back to back, the profile is short, and under that load the clocks "
+        f"{clocks}. Kernel times and step times may name different winners there."
+    )
+
+
+def _clocks(series: Sequence[SeriesFacts]) -> str | None:
+    """How many profiles were taken at lower clocks than the best of them."""
+    read = [min(point.clocks_mhz) for one in series for point in one.points if point.on_gpu and point.clocks_mhz]
+    low = [mhz for mhz in read if max(read) > mhz * (1 + CLOCKS_ALIKE)]
+    if not low:
+        return None
+    return (
+        f"{len(low)} of {counted(len(read), 'point')} {'was' if len(low) == 1 else 'were'} profiled at {min(low):,}"
+        f"{f' to {max(low):,}' if max(low) > min(low) else ''} MHz, the others at up to {max(read):,}: their times are shown and "
+        "not compared with those."
     )
 
 

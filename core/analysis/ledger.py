@@ -118,10 +118,15 @@ class PointKernel:
 @dataclass(frozen=True)
 class Products:
     """The matrix products of a point on a GPU, a yardstick of the device: `kernels` are their (role, kernel name) pairs in
-    order, `time_us` what they take a step, by their medians."""
+    order (() where a name does not say which code it is), `role_us` what each role takes a step, by its median."""
 
     kernels: tuple[tuple[str, str], ...]
-    time_us: float
+    role_us: tuple[tuple[str, float], ...]
+
+    @property
+    def time_us(self) -> float:
+        """What they take together."""
+        return sum(us for _, us in self.role_us)
 
 
 @dataclass(frozen=True)
@@ -131,8 +136,9 @@ class PointFacts:
     `values` are the sizes along the sweep's axes. `count` is how often the traffic calls this size (1 elsewhere). `order` is
     when it was measured. `step_us` is the unprofiled step. `role_us` is the time of each role a step. `failure` is the
     sentence why there are no times; a failed point may still have a call. `clocks_mhz` are the SM clock's readings around
-    the profile; `doubt` says in words why its times must not be set beside others (None where they may be), and
-    `beside_others` that other sweeps were measured in turns with it, sharing the CPU. `dims` says which size each dimension
+    the profile, `step_clocks_mhz` those while the unprofiled steps ran (() where nobody read them); `doubt` says in words
+    why its times must not be set beside others (None where they may be), and `beside_others` that other sweeps were measured
+    in turns with it, sharing the CPU. `dims` says which size each dimension
     of the call's tensors holds. `products` is None where a matrix product was not timed steadily, on a GPU. `measured_later`
     says that it was measured again after later points of its list, which never lived with this call.
     """
@@ -162,6 +168,7 @@ class PointFacts:
     beside_others: bool = False
     products: Products | None = None
     measured_later: bool = False
+    step_clocks_mhz: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,16 @@ from core.analysis.wording import us
 
 #: Times closer than this are no difference: medians of the very same kernel differ by as much from run to run.
 NOISE = 0.02
+#: The profiler's own grain: shorter differences say nothing of a kernel of few microseconds.
+_NOISE_US = 0.1
 #: Fewer steps than these say nothing of their own spread.
 STEPS_MIN = 3
 #: What is said of times whose very middle half is wide.
 VARIES = "the times vary widely: something else was at work on the machine"
 #: A step that takes so much longer than its kernels waits for the CPU.
 PACED = 1.3
+#: Gaps between the kernels of a step make some microseconds; what exceeds these is of another kind.
+_OUTLASTS, _GAPS_US = 1.05, 30.0
 #: Repeats of the same call may differ by as much before their host is called unsteady.
 STEADY = 1.25
 #: Short matrix products differ by as many microseconds from run to run at the same speed of the device.
@@ -31,6 +35,8 @@ def apart(points: Sequence[PointFacts], titles: Sequence[str]) -> str | None:
             return f"{title} failed: {point.failure}"
         if point.doubt is not None:
             return f"{title}: {point.doubt}"
+        if point.beside_others and not point.on_gpu:  # all of its times are the CPU's
+            return BUSY_HOST
     devices = list(dict.fromkeys(point.device for point in points))
     if len(devices) > 1:
         return f"the devices differ ({', '.join(devices)})"
@@ -68,6 +74,14 @@ def cpu_sets_pace(point: PointFacts) -> bool:
     return point.on_gpu and step is not None and kernels is not None and step.median > PACED * kernels.median
 
 
+def outlasts_kernels(point: PointFacts) -> bool:
+    """Whether a step on a GPU takes clearly longer than its kernels although it does not wait for the CPU."""
+    step, kernels = point.step_us, point.kernel_time_us
+    if not point.on_gpu or step is None or kernels is None or cpu_sets_pace(point):
+        return False
+    return step.median > _OUTLASTS * kernels.median and step.median - kernels.median > _GAPS_US
+
+
 def step_doubt(point: PointFacts) -> str | None:
     """Why the point's step time must not be set beside others although its kernel times may, in words; None where it may."""
     return BUSY_HOST if point.beside_others and (cpu_sets_pace(point) or not point.on_gpu) else None
@@ -78,7 +92,9 @@ def unsteady(series: SeriesFacts, point: PointFacts) -> str | None:
     if point.step_us is None or point.call is None:
         return None
     for other in series.points:
-        if other.values != point.values or other is point or other.step_us is None or other.call is None:
+        if other is point or other.values != point.values or other.doubt is not None:
+            continue
+        if other.step_us is None or other.call is None:
             continue
         low, high = sorted((point.step_us.median, other.step_us.median))
         if other.call.served_by == point.call.served_by and high > STEADY * low:
@@ -98,8 +114,8 @@ def clocks_apart(points: Sequence[PointFacts]) -> str | None:
 
 
 def is_noise(one: Spread, other: Spread) -> bool:
-    """Whether two times are alike: medians within NOISE, or the middle halves of the samples overlap."""
-    if abs(one.median - other.median) <= NOISE * max(one.median, other.median):
+    """Whether two times are alike: medians within NOISE or the clock's grain, or the middle halves of the samples overlap."""
+    if abs(one.median - other.median) <= max(NOISE * max(one.median, other.median), _NOISE_US):
         return True
     return one.p25 <= other.p75 and other.p25 <= one.p75
 

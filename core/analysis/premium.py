@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from core.analysis.ledger import PointFacts, SeriesFacts
-from core.analysis.points import VARIES, is_noise, kernels_apart
+from core.analysis.points import PRODUCTS_ALIKE_US, VARIES, is_noise, kernels_apart
 from core.analysis.recompiles import dynamic_entries
 from core.analysis.spread import Spread
 from core.analysis.wording import percent, sizes_words, us
@@ -59,9 +59,15 @@ def premium(
         left_open = dynamic_entries(one)
         for point in one.points:
             other = _static_point(static, point)
-            if other is not None and _ran_open(one, point, left_open):
+            if other is not None and _is_generated(point, other) and _ran_open(one, point, left_open):
                 rows += [_row(one, static, point, other, axes, role) for role in wanted]
     return tuple(rows)
+
+
+def _is_generated(*points: PointFacts) -> bool:
+    """Whether all of them ran kernels that were generated for their sizes: a library's are none of open or closed sizes. (What
+    a CPU's generated code takes is no operator's time.)"""
+    return all(point.on_gpu and any(one.family == "fused" for one in point.kernels) for point in points)
 
 
 def _static(series: Sequence[SeriesFacts], *, shared: bool) -> SeriesFacts | None:
@@ -102,6 +108,10 @@ def _row(
     elif dynamic_us.is_wide or static_us.is_wide:
         why = why or VARIES
     alike = why is None and dynamic_us is not None and static_us is not None and is_noise(dynamic_us, static_us)
+    if (
+        role is None and dynamic_us is not None and static_us is not None
+    ):  # the matrix products among them are no premium
+        alike = alike or (why is None and abs(dynamic_us.median - static_us.median) <= PRODUCTS_ALIKE_US)
     known = why is None and dynamic_us is not None and static_us is not None and static_us.median > 0
     ratio = dynamic_us.median / static_us.median if known and dynamic_us and static_us else None
     return Premium(

@@ -193,6 +193,8 @@ def _outcome(series: SeriesFacts, point: PointFacts, kind: str) -> str:
     """The outcome in words; a call that went through may still belong to a point that failed afterwards."""
     call = point.call
     if call is None:
+        if point.measured_later and not point.failure:
+            return "unknown: measured again after later sizes, in a process that had not lived through this list"
         return f"failed: {point.failure}" if point.failure else "unknown: the call was not recorded"
     told = [_first_word(series, call, kind)]
     if kind != JIT and call.jits:
@@ -201,8 +203,6 @@ def _outcome(series: SeriesFacts, point: PointFacts, kind: str) -> str:
         told.append("compiled its backward pass")
     if point.failure:
         told.append(f"failed: {point.failure}")
-    if point.measured_later:
-        told.append("measured again after later sizes")
     return "; ".join(dict.fromkeys(one for one in told if one))
 
 

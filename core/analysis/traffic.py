@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 from core.analysis.breakeven import lost_to_compiling_s
 from core.analysis.ledger import PointFacts, SeriesFacts
-from core.analysis.points import NOISE, STEPS_MIN, apart, indices, plain_series, step_doubt
+from core.analysis.points import NOISE, STEPS_MIN, VARIES, apart, indices, plain_series, step_doubt, unsteady
 from core.analysis.wording import about, counted, listed, percent, seconds, sizes_words
 
 #: Rows that can be compared must hold this share of the calls for an answer.
@@ -115,7 +115,7 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None 
         )
     plain = plain_series(alike)
     base = next((pair for pair in costs if plain and pair[0].series == plain.name), None)
-    judged = _judged(costs, base)
+    judged = _judged(costs, base, left)
     silent = next((bill.eager_calls for bill, _ in costs if bill.series == judged.use), None)
     eager = f" {silent:,} of its calls silently ran eager." if silent else ""
     return replace(judged, sentence=judged.sentence + eager + beside)
@@ -192,22 +192,30 @@ def _as_called(point: PointFacts) -> PointFacts:
 
 def _apart(able: Sequence[SeriesFacts], index: int, axes: Sequence[str]) -> str | None:
     """Why the times of a row must not be set beside each other, in words; None where they may be."""
-    pairs = [(point, one.title) for one in able for point in one.at(index)]
-    points = [point for point, _ in pairs]
-    why = apart(points, [title for _, title in pairs]) or next(filter(None, map(step_doubt, points)), None)
-    return f"at {sizes_words(axes, pairs[0][0].values)} {why}" if why else None
+    pairs = [(one, point) for one in able for point in one.at(index)]
+    points = [point for _, point in pairs]
+    doubts = (step_doubt(point) or unsteady(one, point) or _varies(one, point) for one, point in pairs)
+    why = apart(points, [one.title for one, _ in pairs]) or next(filter(None, doubts), None)
+    return f"at {sizes_words(axes, points[0].values)} {why}" if why else None
 
 
-def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | None) -> Answer:
+def _varies(one: SeriesFacts, point: PointFacts) -> str | None:
+    return f"{one.title}: {VARIES}" if point.step_us is not None and point.step_us.is_wide else None
+
+
+def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | None, rows: int) -> Answer:
     best, cost = min(able, key=lambda pair: pair[1].total_s)
     others = [pair for pair in able if pair[0] is not best]
     alike = [bill for bill, other in others if _is_alike(cost, other)]
-    flip = _nearest_flip(best, cost, others)
+    stays = [base] if base is not None and base[0] in alike else []
+    flip = _nearest_flip(best, cost, [pair for pair in others if pair not in stays], rows)
     turned = _flip_words(flip, best, cost)
     took = seconds(cost.total_s)
     if base is not None and base[0] in alike:
         who = listed([best.title, *(bill.title for bill in alike)])
-        sentence = f"Stay with {base[0].title}: no difference beyond the noise between {who}, about {took}{turned}."
+        ahead = cost.growing_s < base[1].growing_s * (1 - NOISE)
+        more = f"; the more of the same traffic, the more {best.title} is ahead" if ahead else turned
+        sentence = f"Stay with {base[0].title}: no difference beyond the noise between {who}, about {took}{more}."
         return Answer(None, sentence, flip=flip)
     equal = f" (as good: {listed([bill.title for bill in alike])})" if alike else ""
     if base is None or base[0] is best:
@@ -235,18 +243,20 @@ def _is_alike(best: Seconds, other: Seconds) -> bool:
     return low <= 0 or saved <= NOISE * other.total_s
 
 
-def _nearest_flip(best: Bill, cost: Seconds, others: Sequence[tuple[Bill, Seconds]]) -> Flip | None:
-    """The least change of the traffic's amount that would put another backend ahead."""
-    flips = [flip for bill, other in others if (flip := _flip(best, cost, bill, other)) is not None]
+def _nearest_flip(best: Bill, cost: Seconds, others: Sequence[tuple[Bill, Seconds]], rows: int) -> Flip | None:
+    """The least change of the traffic's amount that would put another backend ahead; each of its rows is called once at
+    least, less traffic of the same rows there is not."""
+    flips = [flip for bill, other in others if (flip := _flip(best, cost, bill, other, rows)) is not None]
     return min(flips, key=lambda flip: abs(math.log(flip.scale)), default=None)
 
 
-def _flip(best: Bill, cost: Seconds, bill: Bill, other: Seconds) -> Flip | None:
+def _flip(best: Bill, cost: Seconds, bill: Bill, other: Seconds, rows: int) -> Flip | None:
     growing_s = other.growing_s - cost.growing_s
     if abs(growing_s) <= NOISE * max(cost.growing_s, other.growing_s):
         return None
     scale = (cost.fixed_s - other.fixed_s) / growing_s
-    return Flip(bill.title, scale, math.ceil(scale * best.calls)) if scale * best.calls >= 1 else None
+    calls = scale * best.calls
+    return Flip(bill.title, scale, math.ceil(calls)) if rows <= calls < math.inf else None
 
 
 def _flip_words(flip: Flip | None, best: Bill, cost: Seconds) -> str:

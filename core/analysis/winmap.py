@@ -9,7 +9,16 @@ from statistics import median
 
 from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.numerics import TOLERANCES
-from core.analysis.points import NOISE, VARIES, clocks_apart, cpu_sets_pace, indices, speeds_apart, step_doubt
+from core.analysis.points import (
+    NOISE,
+    VARIES,
+    clocks_apart,
+    cpu_sets_pace,
+    indices,
+    products_range_us,
+    speeds_apart,
+    step_doubt,
+)
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_of, time_words
 from core.analysis.wording import listed, percent, sizes_words, us_range
 
@@ -72,7 +81,8 @@ def _cell(series: Sequence[SeriesFacts], index: int, axes: Sequence[str], time: 
     if why:
         return replace(unknown, words=f"unknown: {why}")
     moved = speeds_apart(sound) if time == KERNEL_TIME else None
-    return _judged(unknown, time, told, moved)
+    low_us, high_us = products_range_us(sound)
+    return _judged(unknown, time, told, moved, high_us - low_us if moved else 0.0)
 
 
 def _side(one: SeriesFacts, index: int, time: str) -> Side:
@@ -113,7 +123,7 @@ def _problem(point: PointFacts, time: str) -> str | None:
         return f"its {time_words(time, (point,))} was not measured"
     if found.is_wide:
         return VARIES
-    return step_doubt(point) if time == STEP_TIME else None
+    return step_doubt(point) if time == STEP_TIME or not point.on_gpu else None
 
 
 def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> str | None:
@@ -134,12 +144,13 @@ def _sound(series: Sequence[SeriesFacts], index: int) -> list[PointFacts]:
     return [point for one in series for point in one.at(index) if point.doubt is None]
 
 
-def _judged(cell: Cell, time: str, told: str, moved: str | None) -> Cell:
-    """The cell with its verdict. `moved` says that the device changed its speed: then no compile is called unlucky."""
+def _judged(cell: Cell, time: str, told: str, moved: str | None, moved_us: float) -> Cell:
+    """The cell with its verdict. `moved` says that the device changed its speed, which alone makes `moved_us`: then no compile
+    is called unlucky, and only a wider gap is somebody's."""
     ordered = sorted(cell.sides, key=lambda side: side.median_us or 0.0)
     first, second = ordered[0], ordered[1]
     gap_us = min(_low(side) for side in ordered[1:]) - _high(first)
-    if gap_us > NOISE * _high(first) and first.median_us and second.median_us:
+    if gap_us > max(NOISE * _high(first), moved_us) and first.median_us and second.median_us:
         margin = 1 - first.median_us / second.median_us
         return replace(
             cell,

@@ -36,7 +36,8 @@ _MARKED = re.compile(
 
 
 class FirstCallError(Exception):
-    """A first call that failed: what it set off until then; the cause is what was raised."""
+    """A first call, or one of those that follow it unmeasured, that failed: what the first one set off; the cause is what was
+    raised."""
 
     def __init__(self, call: Call, measured: Measured) -> None:
         super().__init__("the first call failed")
@@ -141,7 +142,9 @@ def unprofiled(
     workload: Workload, built: Built, step: timing.Step, device: str, measured: Measured, *, compare: bool
 ) -> None:
     """Times the step without the profiler, then compares its result with eager fp32 where `compare` says so."""
-    measured.fields["step_us"] = timing.step_times(step, device, burst_s=BURST_S[device])
+    measured.fields["step_us"], measured.fields["step_clocks"] = timing.step_times(
+        step, device, burst_s=BURST_S[device]
+    )
     measured.fields["graph_replay_why"] = "A point of a sweep is not replayed as a CUDA graph."
     if compare:
         try:

@@ -151,7 +151,7 @@ def _unprofiled(
     measured: Measured,
 ) -> None:
     say("Timing steps without the profiler")
-    measured.fields["step_us"] = timing.step_times(step, device)
+    measured.fields["step_us"], measured.fields["step_clocks"] = timing.step_times(step, device)
     if backend_of(workload).replays_graphs:
         measured.fields["graph_replay_why"] = "This backend launches its steps as CUDA graphs by itself."
     else:

@@ -140,6 +140,11 @@ class Life:
             except points.FirstCallError as failed:  # as it did the first time
                 call = failed.call
                 self._drop_weights()
+            except torch.OutOfMemoryError as error:
+                raise LedgerError(
+                    f"The process was started anew, and repeating call {number} of {len(order.done)} ran out of memory, though "
+                    "it fitted before; make room on the device and resume the sweep."
+                ) from error
             if fingerprint(call) != done.fingerprint:
                 raise LedgerError(
                     f"The process was started anew, and call {number} of {len(order.done)} compiled something else than "
@@ -163,7 +168,10 @@ class Life:
         told, measured = points.first_call(workload, step, self.device, dims, self.jits, cold=cold)
         if told.limit is not None:
             self._limit_hit = True
-        later_s = tuple(points.timed_call(step, self.device) for _ in range(_WARMUP_CALLS - 1))
+        try:
+            later_s = tuple(points.timed_call(step, self.device) for _ in range(_WARMUP_CALLS - 1))
+        except Exception as error:
+            raise points.FirstCallError(told, measured) from error  # what the first one compiled lives on
         after = self._graphs()
         recorded = None if graphs is None or after is None else after - graphs
         told = replace(told, cuda_graphs=recorded, graph_calls_s=later_s if recorded else ())

@@ -97,8 +97,9 @@ def settled_window(step: Step, device: str, label: str, protocol: Protocol) -> P
     return ProfiledWindow(trace, tables, clocks, attempt, why)
 
 
-def step_times(step: Step, device: str, *, burst_s: float | None = None) -> Samples:
-    """Times of single steps without the profiler, in a burst: device events on a GPU, the host's clock on a CPU.
+def step_times(step: Step, device: str, *, burst_s: float | None = None) -> tuple[Samples, tuple[ClockSample, ...]]:
+    """Times of single steps without the profiler, in a burst: device events on a GPU, the host's clock on a CPU. Beside them
+    the clocks while the GPU was at work on them: a burst may pull them down where the short profile did not.
 
     `burst_s` is about how long the burst lasts (None: as long as a run's).
     """
@@ -109,8 +110,10 @@ def step_times(step: Step, device: str, *, burst_s: float | None = None) -> Samp
             step()
             times.append(time.perf_counter())
         values = [(b - a) * 1e6 for a, b in itertools.pairwise(times)]
-        return Samples("us", "host clock around each step, no profiler", _rounded(values))
-    return Samples("us", "device events around each step, no profiler", _rounded(_event_times(step, count)))
+        return Samples("us", "host clock around each step, no profiler", _rounded(values)), ()
+    clocks: list[ClockSample] = []
+    values = _event_times(step, count, lambda: clocks.extend(clocks_now()))
+    return Samples("us", "device events around each step, no profiler", _rounded(values)), tuple(clocks)
 
 
 def load(step: Step) -> Load:
@@ -181,13 +184,15 @@ def _steps_for(step: Step, device: str, burst_s: float) -> int:
     return max(BURST_STEPS_MIN[device], min(BURST_STEPS_MAX, int(burst_s / once_s)))
 
 
-def _event_times(step: Step, count: int) -> list[float]:
+def _event_times(step: Step, count: int, meanwhile: Callable[[], object] = lambda: None) -> list[float]:
+    """Microseconds of each of `count` steps. `meanwhile` is called once all are queued, while the device may still be at them."""
     events = [torch.cuda.Event(enable_timing=True) for _ in range(count + 1)]
     torch.cuda.synchronize()
     events[0].record()
     for event in events[1:]:
         step()
         event.record()
+    meanwhile()
     torch.cuda.synchronize()
     return [a.elapsed_time(b) * 1e3 for a, b in itertools.pairwise(events)]
 

@@ -230,6 +230,7 @@ class Manifest:
     settled_why: str | None = None
     window_clocks: tuple[ClockSample, ...] = ()
     step_us: Samples | None = None
+    step_clocks: tuple[ClockSample, ...] = ()
     load: Load | None = None
     graph_replay_us: Samples | None = None
     graph_replay_why: str | None = None

@@ -17,8 +17,10 @@ from core.store.point import Point
 
 _ID = re.compile(r"[A-Za-z0-9_-]{1,120}")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?(Z|[+-][0-9]{2}:[0-9]{2})?")
-#: A day; a run may take half an hour.
-_LONGEST_US = 86_400e6
+#: A day; a run may take half an hour. No clock here tells less than a nanosecond, but nothing may take no time at all.
+_SHORTEST_US, _LONGEST_US = 1e-3, 86_400e6
+#: No clock of a GPU comes near.
+_FASTEST_MHZ = 100_000
 #: Thirty years: a compile takes hours at most, and nothing may overflow.
 _LONGEST_S = 1e9
 #: A Triton argument is a number, a flag or a type.
@@ -48,10 +50,13 @@ def _problems(manifest: Manifest) -> Iterator[str]:
         yield "The run's name is none that FusionScope gives (letters, digits, - and _); the file was edited."
     samples = {"step_us": manifest.step_us, "graph_replay_us": manifest.graph_replay_us}
     for name, found in samples.items():
-        if found is not None and not all(0 < value < _LONGEST_US for value in found.values):
+        if found is not None and not all(_SHORTEST_US <= value < _LONGEST_US for value in found.values):
             yield f"The run's {name} holds times that no run can take; the file was edited or is damaged."
     if manifest.peak_memory_bytes is not None and manifest.peak_memory_bytes < 0:
         yield "The run's peak memory is negative; the file was edited or is damaged."
+    clocks = (*manifest.window_clocks, *manifest.step_clocks, *(manifest.load.clocks if manifest.load else ()))
+    if not all(0 <= mhz <= _FASTEST_MHZ for one in clocks for mhz in (one.sm_mhz, one.memory_mhz) if mhz is not None):
+        yield "The run's clocks are none that a GPU has; the file was edited or is damaged."
     if manifest.status not in STATUSES or not is_date(manifest.created):
         yield "The run's status or date is none that FusionScope writes; the file was edited or is damaged."
     spreads = [] if manifest.load is None else [manifest.load.step_us]
@@ -103,4 +108,6 @@ def _of_numbers(
 def _is_spread(found: Spread) -> bool:
     """Whether it is one of at least one time, in order."""
     steps = (0.0, found.min, found.p25, found.median, found.p75, found.max, _LONGEST_US)
+    if any(0 < value < _SHORTEST_US for value in steps):
+        return False
     return found.n >= 1 and all(low <= high * (1 + _ROUNDING) for low, high in itertools.pairwise(steps))

@@ -10,10 +10,12 @@ from core.analysis.stack import Setting
 from core.store.head import head_of
 from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, throttle_words
 from core.store.point import Point
-from core.store.spans import Span, span_of
-from core.store.sweeps import SweepEntry
+from core.store.spans import Span, overlap, span_of
+from core.store.sweepentry import SweepEntry
 from core.sweep import Sweep, workload_at
 from core.workload import backend_of, layer_of
+
+_GENERATED = "triton_"
 
 
 def facts(entry: SweepEntry, manifests: Sequence[Manifest], beside: Sequence[Span] = ()) -> tuple[SeriesFacts, ...]:
@@ -35,7 +37,9 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
     point, head = manifest.point, head_of(manifest)
     assert point is not None, "a point of a sweep"
     setting = _setting(manifest)
-    start, end = span_of(manifest, manifest)
+    own = span_of(manifest, manifest)
+    # What went with its process, and what was measured in another one afterwards, no later point of the list lived with.
+    lost = manifest.failure is not None and manifest.failure.ended_process
     return PointFacts(
         run_id=manifest.id,
         series=manifest.workload.backend,
@@ -46,7 +50,7 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         count=sweep.counts[point.index] if sweep.counts else 1,
         on_gpu=setting.on_gpu,
         device=setting.device,
-        call=point.call,
+        call=None if lost or point.apart else point.call,
         kernels=point.kernels,
         kernel_time_us=point.kernel_time_us,
         role_us=point.role_us,
@@ -54,12 +58,13 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         step_how=head.step_how,
         peak_memory_bytes=manifest.peak_memory_bytes,
         clocks_mhz=setting.clocks_mhz,
+        step_clocks_mhz=tuple(sample.sm_mhz for sample in manifest.step_clocks if sample.sm_mhz is not None),
         doubt=setting.doubt,
         worst_error=head.error,
         failure=head.failure,
         failure_kind=manifest.failure.kind if manifest.failure else None,
         dims=point.dims,
-        beside_others=any(other_start < end and start < other_end for other_start, other_end in beside),
+        beside_others=any(overlap(own, other) for other in beside),
         measured_later=point.apart,
         products=_products(point, [role.name for role in layer_of(manifest.workload).roles if role.matmul])
         if setting.on_gpu  # on a CPU what else runs there differs more than they do
@@ -69,11 +74,17 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
 
 def _products(point: Point, names: Sequence[str]) -> Products | None:
     times = [point.role_us.get(name) for name in names]
-    known = [time for time in times if time is not None and time.median > 0 and not time.is_wide]
+    known = [
+        (name, time.median)
+        for name, time in zip(names, times, strict=True)
+        if time is not None and time.median > 0 and not time.is_wide
+    ]
     if not known or len(known) < len(times):
         return None
     kernels = sorted({(kernel.role, kernel.name) for kernel in point.kernels if kernel.role in names})
-    return Products(tuple(kernels), sum(time.median for time in known))
+    # A library's kernel is what its name says; a generated one keeps its name whatever configuration the tuner chose.
+    named = not any(name.startswith(_GENERATED) for _, name in kernels)
+    return Products(tuple(kernels) if named else (), tuple(known))
 
 
 def _setting(manifest: Manifest) -> Setting:

@@ -6,9 +6,7 @@ by their id; what their process compiled before shaped them, so they answer no o
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-import fcntl
 import functools
 import hashlib
 import os
@@ -17,7 +15,7 @@ import shutil
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,7 +26,8 @@ from core.store.head import head_of
 from core.store.index import TICK_NS, TRUSTED_NS
 from core.store.manifest import Manifest
 from core.store.runfile import RunFileError
-from core.store.spans import Span, moment_s, span_of
+from core.store.spans import Span, moment_s, overlap, span_of, without_pauses
+from core.store.sweepentry import SweepEntry, SweepError, conducting
 from core.store.sweepfile import SweepHead
 from core.sweep import Sweep
 from core.sweep_order import point_id
@@ -40,38 +39,6 @@ TRACE_BYTES_MAX = 30_000_000
 _SWEEPS_REMEMBERED = 12
 _HEADS_REMEMBERED = 1_000
 _ENDS_REMEMBERED = 4_000
-
-
-class SweepError(ValueError):
-    """What cannot be done to a sweep; the text is one sentence."""
-
-
-@dataclass(frozen=True)
-class SweepEntry:
-    """One sweep in the store. `origin` is one of core.store.entry.ORIGINS; `done` are the places in the plan of the points
-    that are there; `stamp` changes with every point."""
-
-    head: SweepHead
-    folder: Path
-    origin: str
-    done: frozenset[int]
-    stamp: str
-
-    @property
-    def total(self) -> int:
-        """How many points the plan has."""
-        sweep = self.head.sweep
-        return len(sweep.points) * len(sweep.backends) * sweep.rounds
-
-    @property
-    def complete(self) -> bool:
-        """Whether every point is there."""
-        return len(self.done) >= self.total
-
-    @property
-    def recorded(self) -> bool:
-        """Whether the sweep was shipped rather than made or uploaded here."""
-        return self.origin == "recorded"
 
 
 @dataclass(frozen=True)
@@ -169,13 +136,18 @@ class Sweeps:
         return tuple(known.manifest for known in found.values() if known.manifest is not None)
 
     def spans_beside(self, entry: SweepEntry) -> tuple[Span, ...]:
-        """When the other sweeps of the same origin were measured on a device of the same name, each from its first point in
-        the plan's order to its last; of each, two points are read, once."""
+        """When the other sweeps of the same origin were measured on a device of the same name, without the pauses in which
+        they were left alone; () for an uploaded one, for nobody knows on which machine. Of a sweep that was measured at
+        another time two points are read, once."""
         own = self._whole_span(entry)
-        others = [
-            self._whole_span(one) for one in self.entries() if one.origin == entry.origin and one.head != entry.head
-        ]
-        return tuple(span for name, span in filter(None, others) if own and name == own[0])
+        if own is None or entry.origin == "uploaded":
+            return ()
+        found: list[Span] = []
+        for one in self.entries():
+            other = self._whole_span(one) if one.origin == entry.origin and one.head != entry.head else None
+            if other is not None and other[0] == own[0] and overlap(other[1], own[1]):
+                found += self._spans(one)
+        return tuple(found)
 
     def run(self, run_id: str) -> Entry | None:
         """A point as a run like others, by its id; None where there is none."""
@@ -304,15 +276,22 @@ class Sweeps:
 
     def _whole_span(self, entry: SweepEntry) -> tuple[str, Span] | None:
         """On what device a sweep was measured, and from when until when; None where no point tells."""
-        with self._lock:
-            stamps = self._stamps(entry.folder)
-        orders = sorted(order for order in entry.done if order in stamps)
-        first, last = (
-            next(filter(None, (_measured(entry.folder, entry.head, order, stamps[order]) for order in way)), None)
-            for way in (orders, reversed(orders))
-        )
+        orders = sorted(entry.done)
+        first, last = (next(self._told(entry, way), None) for way in (orders, orders[::-1]))
         begun_s = moment_s(entry.head.created)  # before its first point its process imports torch
         return (first[0], (min(first[1][0], begun_s), last[1][1])) if first and last else None
+
+    def _spans(self, entry: SweepEntry) -> tuple[Span, ...]:
+        begun_s = moment_s(entry.head.created)
+        found = without_pauses([(begun_s, begun_s), *(span for _, span in self._told(entry, sorted(entry.done)))])
+        return tuple((start, end) for start, end in found if start < end)
+
+    def _told(self, entry: SweepEntry, orders: Sequence[int]) -> Iterator[tuple[str, Span]]:
+        """On what device, and when, each of these points was measured, where its file tells."""
+        with self._lock:
+            stamps = self._stamps(entry.folder)
+        known = (_measured(entry.folder, entry.head, order, stamps[order]) for order in orders if order in stamps)
+        return filter(None, known)
 
     def _stamps(self, folder: Path) -> dict[int, str]:
         """The stamps of the points' files. Points come by rename, which changes their folder: one that stays as it is is not
@@ -339,25 +318,6 @@ class Sweeps:
             while len(self._known) > _SWEEPS_REMEMBERED:
                 self._known.popitem(last=False)
             return now
-
-
-@contextlib.contextmanager
-def conducting(entry: SweepEntry) -> Iterator[None]:
-    """Holds a sweep for its conductor alone, across processes. Raises SweepError where another one holds it or it has gone."""
-    try:
-        head = os.open(entry.folder / sweepfile.HEAD, os.O_RDONLY | os.O_CLOEXEC)
-    except FileNotFoundError as error:
-        raise SweepError("This sweep is not here any more; reload the page.") from error
-    try:
-        try:
-            fcntl.flock(head, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise SweepError(
-                "This sweep is being measured just now, here or by another FusionScope; wait for it or cancel it there."
-            ) from error
-        yield
-    finally:
-        os.close(head)
 
 
 @functools.lru_cache(maxsize=_HEADS_REMEMBERED)

@@ -45,6 +45,7 @@ def show(entry: Entry, *, busy_us: Spread | None = None) -> None:
             "Clock at the profile": f"{words.clock_range(manifest.window_clocks)}, {words.throttle(manifest.window_clocks)}"
             if manifest.device.kind == "gpu"
             else "unknown: NVML tells it for NVIDIA GPUs alone",
+            "Clock in the burst": words.clock_range(manifest.step_clocks),
             "Other processes": _others(manifest),
             "Whole run": f"{manifest.seconds:.1f} s",
         })  # fmt: skip

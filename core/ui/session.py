@@ -18,7 +18,8 @@ from core.store import runfile
 from core.store.entry import Entry
 from core.store.manifest import Machine, Protocol
 from core.store.store import Store, default_home
-from core.store.sweeps import SweepEntry, Sweeps
+from core.store.sweepentry import SweepEntry
+from core.store.sweeps import Sweeps
 from core.sweep import Sweep
 from core.trace import Tables
 from core.ui import words

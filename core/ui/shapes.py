@@ -9,8 +9,8 @@ import streamlit as st
 
 from core.analysis.wording import counted
 from core.glossary import explain
-from core.store.sweeps import SweepEntry
-from core.sweep import CACHES, KINDS, MODES, Sweep, axis_sizes, make_sweep
+from core.store.sweepentry import SweepEntry
+from core.sweep import CACHES, KINDS, MODES, Sweep, axis_sizes, make_sweep, to_sweep_fields
 from core.ui import notice, session, shapes_link, shapes_pickers, words
 from core.ui.shapes_data import Shown, axis_words, device_of
 from core.workload import PASSES, WorkloadError, flag_words, layer_of
@@ -42,16 +42,17 @@ def follow_link() -> None:
     given, told = shapes_link.asked()
     fields = {name: value for name, value in given.items() if name not in (shapes_link.ID, *shapes_link.LOOKS)}
     entry = None
+    at_hand = not fields.keys() - {"kind", "layer", "axis"}
     if wanted := given.get(shapes_link.ID, ""):
         entry = session.sweeps().get(wanted)
         if entry is None:
             told = f"The sweep {wanted[:80]} is not on this machine; " + (
-                "the sizes that the link names are shown." if fields else "one that is here is shown."
+                "one that is here is shown." if at_hand else "the sizes that the link names are shown."
             )
         elif fields and not _is_of(entry.head.sweep, fields):
             told = f"The sweep {wanted[:80]} is of other sizes than the link names; what the link names is shown."
             entry = None
-    if entry is None and not fields.keys() - {"kind", "layer", "axis"}:
+    if entry is None and at_hand:
         entry = _first([one for one in session.sweeps().entries() if _is_of_kind(one.head.sweep, fields)])
     if entry is not None:
         take(entry)
@@ -238,11 +239,11 @@ def _listed(entry: SweepEntry) -> str:
     device = device_of(entry)
     parts = [
         _sizes_listed(sweep),
-        layer_of(sweep.base).title,
         sweep.mode if sweep.kind == "sweep" else "",
+        layer_of(sweep.base).title,
         sweep.base.passes if sweep.base.passes != "fwd" else "",
         words.device(device) if device is not None else "device unknown",
-        entry.head.created[:10],
+        entry.head.created[:16].replace("T", " "),
         "" if entry.complete else f"{len(entry.done):,} of {entry.total:,} done",
         "" if entry.origin == "live" else entry.origin,
     ]
@@ -270,6 +271,7 @@ def _first(entries: Sequence[SweepEntry], layer: str = shapes_pickers.FIRST_LAYE
             one.head.sweep.base.layer != layer,
             order.index(one.head.sweep.kind),
             not one.complete,
+            one.head.sweep.mode != "shared",
             -len(one.head.sweep.backends),
         ),
     )
@@ -283,7 +285,8 @@ def _is_of_kind(sweep: Sweep, fields: Mapping[str, str]) -> bool:
 
 
 def _is_of(sweep: Sweep, fields: Mapping[str, str]) -> bool:
+    """Whether a sweep is what the fields name; they need not name all of it."""
     try:
-        return make_sweep(fields) == sweep
+        return make_sweep({**to_sweep_fields(sweep), **fields}) == sweep
     except WorkloadError:
         return False

@@ -14,8 +14,8 @@ from core.store.files import stamp_of
 from core.store.manifest import Device, Manifest
 from core.store.runfile import RunFileError
 from core.store.spans import Span
+from core.store.sweepentry import SweepEntry
 from core.store.sweepfacts import facts
-from core.store.sweeps import SweepEntry
 from core.sweep import Sweep, axis_sizes
 from core.ui import link, session, words
 

@@ -9,7 +9,7 @@ import streamlit as st
 from core.analysis.wording import counted
 from core.glossary import explain
 from core.store.runfile import RunFileError
-from core.store.sweeps import SweepEntry, SweepError
+from core.store.sweepentry import SweepEntry, SweepError
 from core.ui import chrome, session, shapes, shapes_link, words
 
 _SAID = "shapes:said"

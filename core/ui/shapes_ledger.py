@@ -38,7 +38,7 @@ def show(found: Shown, wanted: Sequence[LedgerRow], backends: Sequence[str]) -> 
         table,
         hide_index=True,
         height=35 * (min(len(table), _ROWS_SHOWN) + 1) + 3,
-        column_config=_columns(),
+        column_config=_columns(is_map=found.sweep.kind == "map"),
         placeholder="–",
         on_select="rerun",
         selection_mode="single-row",
@@ -198,7 +198,7 @@ def call_column() -> Any:
     return st.column_config.NumberColumn("Call", help="Its place in the list, from 1.", width="small")
 
 
-def _columns() -> dict[str, Any]:
+def _columns(*, is_map: bool) -> dict[str, Any]:
     number, text = st.column_config.NumberColumn, st.column_config.TextColumn
 
     def second(title: str, told: str) -> Any:
@@ -208,7 +208,7 @@ def _columns() -> dict[str, Any]:
     return {
         "call": call_column(),
         "backend": text("Backend", help=explain("backend"), width=165),
-        "sizes": text("Size", help="What changes; the rest stands above.", width=130),
+        "sizes": text("Size", help="What changes; the rest stands above.", width=210 if is_map else 130),
         "count": number("Count", help=explain("traffic")),
         "round": number("Round", help="Each cell is measured in rounds, all backends in turn.", width="small"),
         "outcome": text(

@@ -56,8 +56,9 @@ def told(found: Shown) -> str | None:
     for one in drawn(found):
         kernel = max(one.kernels, key=lambda k: k.slowest_us / k.fastest_us)
         if kernel.configurations > 1:
-            title = backend_of(one.entry.head.workload).title
-            return f"{title} does not always make the same kernel of the same code. At {one.at}: {sentence(kernel)}"
+            title, plain = backend_of(one.entry.head.workload).title, sentence(kernel)
+            plain = plain[0].lower() + plain[1:]
+            return f"{title} does not always make the same kernel: at {one.at} {plain}"
     return None
 
 

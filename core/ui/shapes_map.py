@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.analysis.findings import map_findings
+from core.analysis.findings import map_findings, outlasting
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_words
 from core.analysis.winmap import Cell, win_map
 from core.charts.winmap import win_map_chart
@@ -26,9 +26,12 @@ def who_wins(found: Shown) -> None:
         f"Who takes less {told}?", anchor="map",
         help=f"{explain('win map')} {explain('noise')} {explain('kernel time')} {explain('step time')}",
     )  # fmt: skip
+    longer = outlasting(found.series) if by == "step" else None
     cells = win_map(found.series, found.sweep.axes, time=_BY[by])
     for index, sentence in enumerate(map_findings(cells, time=told), 1):
         st.markdown(f"**{index}.** {words.plain(sentence)}")
+    if longer is not None:
+        st.caption(words.plain(longer))
     n = n_words(side.samples for cell in cells for side in cell.sides if side.samples)
     taken = "profiled" if by == "kernel" else "unprofiled"
     how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} cold compiles"

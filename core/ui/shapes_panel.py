@@ -11,7 +11,7 @@ from core.analysis.wording import counted
 from core.conductor import lost
 from core.glossary import explain
 from core.store.manifest import Machine
-from core.store.sweeps import SweepEntry
+from core.store.sweepentry import SweepEntry
 from core.sweep import Sweep, backend_titles, plan
 from core.sweep_estimate import Likely, estimate_sweep
 from core.ui import session, shapes, shapes_pickers, words
@@ -90,8 +90,8 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None, gone: 
         compiling = f", up to {words.duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
         st.caption(
             f"{words.plain(words.device(machine.device))}, predicted: about {words.duration(likely.seconds)}{compiling}; at most "
-            f"{words.memory(likely.memory_bytes)}. Computed, and rough: from FLOPs and bytes, and as if every call of a backend "
-            "that compiles had to compile anew.",
+            f"{words.memory(likely.memory_bytes)} of memory. Computed, and rough: from FLOPs and bytes, and as if every "
+            "call of a backend that compiles had to compile anew.",
             help=explain("prediction"),
         )
 

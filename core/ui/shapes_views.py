@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import streamlit as st
 
 from core.analysis.breakeven import break_even
-from core.analysis.findings import busy, findings
+from core.analysis.findings import busy, findings, outlasting
 from core.analysis.padding import Padding, padding
 from core.analysis.premium import Premium, premium
 from core.analysis.sizes import KERNEL_TIME, STEP_TIME, kernel_changes, memory, role_times, whole_times
@@ -152,7 +152,7 @@ def _recompiles(found: Shown) -> None:
 
 def _break_even(found: Shown) -> None:
     st.subheader("When does compiling pay back?", anchor="pays", help=explain("break-even"))
-    _say_busy(found)
+    _say_of_steps(found)
     lists = break_even(found.series, found.sweep.axes)
     if not lists:
         st.info("Eager is not in this sweep, and it is what the others are held against; add it and run again.")
@@ -214,16 +214,19 @@ def _kernel_time(found: Shown) -> None:
     show_table(table, columns, name=f"kernel-time-{which}", found=found)
 
 
-def _say_busy(found: Shown) -> None:
-    """Beside every step time: where the host was busy, it is no backend's."""
+def _say_of_steps(found: Shown) -> None:
+    """Beside every step time: where the host was busy, it is no backend's; and where the load made it longer."""
     told = busy(found.series)
     if told is not None:
         st.warning(words.plain(told), icon=":material/group_work:")
+    longer = outlasting(found.series)
+    if longer is not None:
+        st.caption(words.plain(longer))
 
 
 def _step_time(found: Shown) -> None:
     st.subheader("Step time against size", anchor="step", help=f"{explain('step time')} {explain('unprofiled')}")
-    _say_busy(found)
+    _say_of_steps(found)
     rows = whole_times(found.series, found.sweep.axes, STEP_TIME)
     if not rows:
         st.info("No step time is known of this sweep.")

@@ -75,7 +75,7 @@ def test_the_list_weighs_its_sizes_and_gives_bounds():
         (
             99.0,
             "alike",
-            "no difference of the step beyond the noise, and compiling took 2.00 s: no number of calls is named",
+            "no difference of the step beyond the noise, and first calls took 2.00 s longer: no number of calls is named",
         ),
     ],
 )
@@ -93,7 +93,7 @@ def test_wide_steps_name_no_number_though_their_medians_differ():
 
 def test_what_compiled_nothing_is_ahead_at_once():
     found = against_eager(80.0, call(served=("0/0",)))
-    assert found.words == "ahead from the first call: it saves 20.0 µs a call and lost nothing to compiling"
+    assert found.words == "ahead from the first call: it saves 20.0 µs a call and lost no more to compiling"
 
 
 def test_two_compiling_series_are_held_against_each_other():
@@ -152,7 +152,8 @@ def over_two(*steps, call_at_16=None, **changes):
         (80.0, "pays", "pays back after 50,000 calls as in the list (49,000 to 51,000 by the steps' quartiles): 1.00 s lost to "
          "compiling, 20.0 µs won a call"),
         (130.0, "never", "never pays back: a step takes 30.0 µs more than on Eager"),
-        (99.0, "alike", "no difference of the step beyond the noise, and compiling took 1.00 s: no number of calls is named"),
+        (99.0, "alike", "no difference of the step beyond the noise, and first calls took 1.00 s longer: no number of calls is "
+         "named"),
     ],
 )  # fmt: skip
 def test_a_list_goes_by_the_calls_that_are_known_and_says_so_in_every_verdict(step, verdict, words):
@@ -163,7 +164,7 @@ def test_a_list_goes_by_the_calls_that_are_known_and_says_so_in_every_verdict(st
 
 @pytest.mark.parametrize(
     ("step", "verdict", "words"),
-    [(100.0, "until", " is slower by 20.0 µs a call"), (60.0, "at once", " and lost nothing to compiling")],
+    [(100.0, "until", " is slower by 20.0 µs a call"), (60.0, "at once", " and lost no more to compiling")],
 )
 def test_what_compiled_less_says_it_too(step, verdict, words):
     slow = of(
@@ -298,12 +299,23 @@ def test_recording_cuda_graphs_is_lost_too():
     assert lost_at_most_s(series, unknown) == pytest.approx(0.03015)
 
 
+def test_repeats_in_doubt_make_nobody_unsteady():
+    twice = [
+        point("eager", at, 4, call(served=()), step=us, doubt=doubt)
+        for at, us, doubt in ((0, 100.0, None), (1, 300.0, "throttled"))
+    ]
+    (found,) = break_even(
+        (of("eager", *twice), of("compile", point("compile", 0, 4, call(compiled()), step=80.0))), AXES
+    )
+    assert found.points[0].verdict == "pays"
+
+
 def test_where_the_cpu_sets_the_pace_it_is_said():
     base = eager(100.0, 100.0)
     waits = point("compile", 0, 8, call(compiled()), step=150.0, roles={"gate": 30.0, "activation": 20.0})
     works = point("compile", 1, 16, call(served=("0/0",)), step=152.0, roles={"gate": 130.0, "activation": 20.0})
     (found,) = break_even((base, of("compile", waits, works)), AXES)
-    assert found.words.endswith("(at 1 of 2 calls the CPU sets its pace, not the GPU)")
+    assert found.words.startswith("on this host, whose CPU sets the pace at 1 of 2 calls: never pays back")
     (found,) = break_even((base, of("compile", works)), AXES)
     assert "pace" not in found.words
 

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from core.analysis.findings import findings, map_findings
-from core.analysis.ledger import GuardMiss
+from core.analysis.ledger import GuardMiss, Products
 from core.analysis.points import BUSY_HOST
 from core.analysis.sizes import KERNEL_TIME
 from core.analysis.winmap import win_map
@@ -167,9 +167,42 @@ def test_matrix_products_alike_or_apart():
     assert told(timed("eager", by=["nvjet"]), timed("liger", 1.1, by=["cutlass"])) == (
         "The matrix products differ by more than 2% between backends at 1 of 2 calls, most at batch 8 (10%).",
     )
-    assert told(timed("eager"), timed("liger", 1.1, clocks_mhz=(1620,))) == ()
+    assert not any("matrix" in one for one in told(timed("eager"), timed("liger", 1.1, clocks_mhz=(1620,))))
     assert told(timed("eager")) == ()
     assert told(timed("eager"), timed("liger", 1.1, products=None)) == ()
+    failed = of("compile", *(point("compile", at, size, failure="It died.") for at, size in enumerate((4, 8))))
+    assert told(timed("eager"), timed("liger"), failed)[0] == (
+        "The matrix products take the same time on the backends that can be compared (Eager and Liger kernels) (within 2%) at "
+        "2 calls."
+    )
+
+
+def test_a_sum_does_not_hide_the_one_that_is_apart():
+    def both(name, up):
+        times = (("gate", 100.0), ("up", up))
+        return of(name, point(name, 0, 4, products=Products((("gate", "nvjet"), ("up", "nvjet")), times)))
+
+    assert told(both("eager", 50.0), both("liger", 55.0)) == (
+        "The matrix products take the same time on all backends (within 4%) by the very same kernels at 1 call; by itself, up is "
+        "up to 10% apart (at batch 4).",
+    )
+
+
+def test_steps_that_outlast_their_kernels_are_told():
+    long = point("eager", 0, 64, call(served=()), step=230.0, roles={"gate": 190.0})
+    other = point("eager", 1, 128, call(served=()), step=320.0, roles={"gate": 300.0})
+    (found,) = told(of("eager", long, other))
+    assert found.startswith("At 1 of 2 points a step takes longer than its kernels, up to 21%, though it does not wait")
+    assert "may be lower, and were not read" in found
+    read = dataclasses.replace(long, step_clocks_mhz=(1700,))
+    assert "the clocks were down to 1,700 MHz." in told(of("eager", read, other))[0]
+
+
+def test_profiles_at_lower_clocks_are_counted():
+    at = [point("eager", index, 4 + index, clocks_mhz=(mhz, mhz)) for index, mhz in enumerate((1980, 1965, 1635))]
+    assert told(of("eager", *at)) == (
+        "1 of 3 points was profiled at 1,635 MHz, the others at up to 1,980: their times are shown and not compared with those.",
+    )
 
 
 def test_the_very_same_matrix_products_at_other_times_are_another_speed_of_the_device():
@@ -189,16 +222,19 @@ def test_the_very_same_matrix_products_at_other_times_are_another_speed_of_the_d
 
 
 def test_open_sizes_cost_something_or_nothing():
-    def dynamic(us):
-        return of("compile_dynamic", point("compile_dynamic", 0, 4, call(compiled()), roles={"activation": us}))
+    made = {"kernels": (kernel("triton_poi_fused_gelu_mul_0", "activation", "fused"),)}
 
-    static = of("compile_static", point("compile_static", 0, 4, call(compiled()), roles={"activation": 36.0}))
+    def dynamic(us):
+        return of("compile_dynamic", point("compile_dynamic", 0, 4, call(compiled()), roles={"activation": us}, **made))
+
+    static = of("compile_static", point("compile_static", 0, 4, call(compiled()), roles={"activation": 36.0}, **made))
     assert told(static, dynamic(45.0))[-1] == (
         "With sizes left open the activation takes up to 25% more time (compile, dynamic=True against compile, dynamic=False, "
-        "at batch 4, one compile each); beyond the noise at 1 of 1 point."
+        "at batch 4, one compile each: the tuner's luck is in it); beyond the noise in 1 of 1 comparison."
     )
     assert (
-        told(static, dynamic(36.1))[-1] == "Leaving sizes open costs nothing beyond the noise: activation at 1 point."
+        told(static, dynamic(36.1))[-1]
+        == "Leaving sizes open costs nothing beyond the noise: activation, 1 comparison."
     )
 
 

@@ -115,12 +115,16 @@ def test_a_cpu_has_operator_time():
     assert time_words(STEP_TIME, (on_cpu,)) == "step time"
 
 
-def static(us=36.0, **changes):
-    return of("compile_static", point("compile_static", 0, 8, call(compiled()), roles={"activation": us}, **changes))
+GENERATED = {"kernels": (kernel("triton_poi_fused_gelu_mul_0", "activation", "fused"),)}
+
+
+def static(us=36.0, name="compile_static", **changes):
+    changes = GENERATED | changes
+    return of(name, point(name, 0, 8, call(compiled()), roles={"activation": us}, **changes))
 
 
 def opened(us=40.0, name="compile_dynamic", found=None, **changes):
-    found = found or call(compiled(dynamic_dims=(DIMS[0],)))
+    found, changes = found or call(compiled(dynamic_dims=(DIMS[0],))), GENERATED | changes
     return of(name, point(name, 0, 8, found, roles={"activation": us}, **changes))
 
 
@@ -176,6 +180,20 @@ def test_kernels_are_not_compared_across_a_change_of_the_devices_speed():
     assert row.ratio is not None  # times this short differ by as much
 
 
+def test_a_librarys_kernels_and_a_cpus_operators_are_of_no_sizes():
+    library = {"kernels": (kernel("nvjet", "activation"),)}
+    assert told(static(**library), opened(**library)) == []
+    on_cpu = {"on_gpu": False, "clocks_mhz": ()}
+    assert told(static(**on_cpu), opened(**on_cpu)) == []
+
+
+def test_differences_as_short_as_the_profilers_grain_are_noise():
+    assert [row.is_noise for row in premium((static(1.856), opened(1.92)), AXES, ROLES, shared=True)] == [True, True]
+    both = {"kernel_time_us": about(15.0)}, {"kernel_time_us": about(14.3)}  # its matrix products differ by as much
+    rows = premium((static(1.8, **both[0]), opened(2.4, **both[1])), AXES, ROLES, shared=True)
+    assert [row.is_noise for row in rows] == [False, True]
+
+
 def test_a_point_that_ran_eager_is_on_neither_side():
     silent = call(served=(), ran_eager=True)
     assert told(static(), opened(found=silent)) == []
@@ -198,7 +216,7 @@ def test_compile_left_to_itself_is_open_only_where_such_an_entry_served():
 
 
 def test_where_every_size_starts_fresh_compile_left_to_itself_is_static():
-    alone = of("compile", point("compile", 0, 8, call(compiled()), roles={"activation": 36.0}))
+    alone = static(name="compile")
     assert [ratio for _, ratio, _ in told(alone, opened(), shared=False)] == [pytest.approx(40 / 36)] * 2
     assert told(alone, opened(), shared=True) == []
     assert told(opened()) == []

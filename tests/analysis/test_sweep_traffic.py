@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from core.analysis.points import BUSY_HOST
+from core.analysis.points import BUSY_HOST, VARIES
 from core.analysis.traffic import Answer, Bill, Flip, Seconds, answer, bills
 from tests.points import about, call, compiled, of, point
 
@@ -85,8 +85,8 @@ def test_no_difference_is_no_answer_but_more_traffic_may_be_one():
     found = answer((EAGER, FAST), AXES)
     assert (found.use, found.saved_s) == (None, None)
     assert found.sentence == (
-        "Stay with Eager: no difference beyond the noise between torch.compile and Eager, about 10.0 s; with fewer than "
-        "100,000 of its 100,002 calls it is Eager: compiling takes 2.00 s."
+        "Stay with Eager: no difference beyond the noise between torch.compile and Eager, about 10.0 s; the more of the "
+        "same traffic, the more torch.compile is ahead."
     )
 
 
@@ -100,6 +100,19 @@ def test_little_traffic_stays_eager_until_there_is_more():
         "it is torch.compile."
     )
     assert found.flip.scale == pytest.approx(99.7, abs=0.2)
+
+
+def test_steps_that_vary_widely_are_no_answer():
+    wide = served("compile", (2.0, 80.0, 100_001, True), (0.00016, 160.0, 1, False), step_us=about(80.0, by=0.9))
+    found = answer((EAGER, wide), AXES)
+    assert found.use is None
+    assert found.sentence.startswith(f"What to use is unknown: at batch 8, seq 512 torch.compile: {VARIES}")
+
+
+def test_a_flip_is_no_less_traffic_than_its_rows():
+    eager = served("eager", (0.0001, 100.0, 200, False), (0.0002, 100.0, 1, False), (0.0001, 100.0, 1, False))
+    quick = served("compile", (0.0001, 50.0, 200, True), (0.00005, 50.0, 1, False), (0.00005, 50.0, 1, False))
+    assert answer((eager, quick), AXES).flip is None
 
 
 def test_who_is_slower_at_any_amount_turns_nothing():

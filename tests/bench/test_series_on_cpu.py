@@ -7,8 +7,8 @@ import sys
 import pytest
 import torch
 
-from core.bench import compiling, gpu, series_host
-from core.bench.series import Life
+from core.bench import compiling, gpu, points, series_host
+from core.bench.series import LedgerError, Life
 from core.store import runfile
 from core.sweep import make_sweep, plan
 from core.sweep_order import point_order
@@ -198,6 +198,36 @@ def test_a_call_that_fails_keeps_what_it_compiled(monkeypatch):
     found = swept(backends="compile", values="4")
     assert found[0].failure.kind == "out_of_memory"
     assert entries(found[0].point.call) == ["0/0"] and found[0].point.call.served_by is None
+
+
+def test_a_call_after_the_first_that_fails_keeps_what_the_first_compiled(monkeypatch):
+    whole, made = points.timed_call, []
+
+    def failing(step, device):
+        made.append(device)
+        if len(made) == 3:  # the second point's first call after its first
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 2 GiB")
+        return whole(step, device)
+
+    monkeypatch.setattr(points, "timed_call", failing)
+    found = swept(backends="compile", values="4,8,16")
+    assert [one.status for one in found] == ["ok", "failed", "ok"]
+    assert found[1].failure.kind == "out_of_memory"
+    assert [entries(one.point.call) for one in found] == [["0/0"], ["0/1"], []]
+
+
+def test_a_repeat_that_does_not_fit_is_told_and_blames_no_point(monkeypatch):
+    sweep = make_sweep({**SMALL, "axis": "batch", "backends": "compile", "values": "4,8"})
+    first = swept(backends="compile", values="4,8")[0]
+
+    def full(*_):
+        raise torch.OutOfMemoryError("CUDA out of memory.")
+
+    life = Life(sweep, "compile")
+    with life.open():
+        monkeypatch.setattr("core.bench.series.build", full)
+        with pytest.raises(LedgerError, match="repeating call 1 of 1 ran out of memory, though it fitted before"):
+            life.perform(point_order("swept", sweep, plan(sweep)[1], {0: first.point.call}), lambda text: None)
 
 
 class TestAProcessOfItsOwn:

@@ -132,6 +132,7 @@ def test_what_stands_beside_the_profile():
     manifest, _ = carried_out("03_simple_mlp")
     assert statistics.median(manifest.graph_replay_us.values) <= 1.03 * statistics.median(manifest.step_us.values)
     assert len(manifest.step_us.values) >= 20
+    assert [sample.sm_mhz > 0 for sample in manifest.step_clocks] == [True]
     assert len(manifest.graph_replay_us.values) == 50, manifest.graph_replay_why
     assert manifest.load.seconds >= 1
     assert len(manifest.load.clocks) >= 10

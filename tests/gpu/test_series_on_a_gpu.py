@@ -121,4 +121,4 @@ def test_a_map_is_measured_in_interleaved_rounds_at_like_clocks():
     assert all(one.status == "ok" and one.peak_memory_bytes > 0 for one in found)
     eager = [one.point.kernel_time_us.median for one in found if one.workload.backend == "eager"]
     assert max(eager) < 1.15 * min(eager)
-    assert all(statistics.median(one.step_us.values) > 0 for one in found)
+    assert all(statistics.median(one.step_us.values) > 0 and one.step_clocks for one in found)

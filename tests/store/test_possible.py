@@ -8,7 +8,7 @@ import pytest
 from core.analysis.ledger import Jit
 from core.analysis.spread import Spread
 from core.store import runfile
-from core.store.manifest import Compile
+from core.store.manifest import ClockSample, Compile, Samples
 from core.store.possible import impossible, is_date
 from core.sweep import make_sweep, plan
 from tests.sweeps import BATCHES, point_file
@@ -95,6 +95,10 @@ SPREADS = "spreads of times are none that a measurement gives; the file was edit
         (of_point(kernel_time_us=replace(SOUND, min=-1.0)), SPREADS),
         (of_point(kernel_time_us=replace(SOUND, p25=2.1)), SPREADS),
         (of_point(role_us={"gate": replace(SOUND, max=1e308)}), SPREADS),
+        (of_point(kernel_time_us=Spread(3, 1e-310, 1e-310, 2e-310, 1e-310, 2e-310)), SPREADS),
+        (replace(POINT, step_us=Samples("us", "device events", (2e-310, 1.0))), "step_us holds times that no run can take"),
+        (replace(POINT, window_clocks=(ClockSample(0.0, -5, None, None, None, None),)), "clocks are none that a GPU has"),
+        (replace(POINT, step_clocks=(ClockSample(0.0, 10**9, None, None, None, None),)), "clocks are none that a GPU has"),
         (of_call(jits=(Jit("kernel", {"BLOCK_SIZE": "9" * 201}, None),)), "constexpr arguments that no Triton kernel takes"),
         (of_call(jits=(Jit("kernel", {"BLOCK_SIZE": "\N{SUPERSCRIPT TWO}"}, None),)), "that no Triton kernel takes"),
         (replace(POINT, created="\N{ARABIC-INDIC DIGIT TWO}026-01-02T03:04:05+00:00"), "status or date"),

@@ -58,14 +58,31 @@ def test_a_point_that_cannot_be_read_or_died_does_not_hide_its_sweep(own):
     assert beside(own, first) == [False] + [True] * 7
 
 
-def test_two_points_of_each_other_sweep_are_read_once(own, monkeypatch):
+def test_a_sweep_that_was_left_alone_is_beside_nobody_meanwhile(own):
+    resumed = measured(own, 8, range(4))
+    for order in range(4, 8):
+        found = runfile.read_manifest(point_file(resumed.head.id, SWEEP, plan(SWEEP)[order]))
+        found = dataclasses.replace(found, created=f"2026-05-01T20:{order:02d}:00+00:00", seconds=30.0)
+        own.add(resumed.head.id, order, runfile.pack(found, None, {}))
+    assert beside(own, measured(own, 12)) == [False] * 8
+    assert beside(own, measured(own, 20)) == [False] * 3 + [True] * 4 + [False]
+
+
+def test_uploads_may_be_of_any_machine(own, tmp_path):
+    elsewhere = Sweeps(tmp_path / "elsewhere", tmp_path / "none")
+    first = own.upload(elsewhere.export(measured(elsewhere, 10)))
+    own.upload(elsewhere.export(measured(elsewhere, 10)))
+    assert own.spans_beside(first) == ()
+
+
+def test_two_points_of_a_sweep_at_another_time_are_read_once(own, monkeypatch):
     entry = measured(own, 10)
-    measured(own, 10)
+    measured(own, 15)
     sweeps._measured.cache_clear()
     seen, read = [], runfile.read_manifest
     monkeypatch.setattr(runfile, "read_manifest", lambda source: seen.append(source) or read(source))
     spans = own.spans_beside(entry)
-    assert len(spans) == 1 and len(seen) == 4
+    assert spans == () and len(seen) == 4
     assert own.spans_beside(entry) == spans and len(seen) == 4
 
 

@@ -10,8 +10,9 @@ from core.store import runfile, sweepfile
 from core.store.manifest import ClockSample, NumericError
 from core.store.runfile import RunFileError
 from core.store.store import Store
+from core.store.sweepentry import SweepError, conducting
 from core.store.sweepfacts import facts
-from core.store.sweeps import SweepError, Sweeps, conducting
+from core.store.sweeps import Sweeps
 from core.sweep import make_sweep, plan, workload_at
 from core.sweep_order import point_id
 from tests.runs import run_file

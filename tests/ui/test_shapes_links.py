@@ -54,6 +54,21 @@ def test_a_workload_leads_to_a_sweep_of_its_sizes(changes, query):
     assert not any(one.value.startswith("The link") for one in page.warning)
 
 
+@pytest.mark.parametrize(
+    "fields", [{"layer": "geglu_mlp"}, {"axis": "batch"}, {"values": "4,8,16,32"}, {"kind": "sweep", "seq": "128"}]
+)
+def test_an_id_with_some_of_its_fields_is_that_sweep(fields):
+    page = visit(sweep="batches", **fields)
+    assert page.query_params["sweep"] == "batches" and not page.warning
+
+
+def test_a_sweep_that_is_gone_is_told_with_what_is_shown_instead():
+    page = visit(sweep="gone", layer="geglu_mlp", axis="batch")
+    assert "one that is here is shown" in page.warning[0].value.replace("\\", "")
+    page = visit(sweep="gone", layer="geglu_mlp", axis="batch", values="3,5")
+    assert "the sizes that the link names are shown" in page.warning[0].value.replace("\\", "")
+
+
 def sound(page):
     assert not page.exception and not page.error
     return page

@@ -58,6 +58,17 @@ def test_a_point_whose_process_died_can_be_tried_again(folder, monkeypatch, leav
     assert resumed == ["batches"]
 
 
+def test_a_view_that_fails_leaves_the_way_to_delete(folder, monkeypatch):
+    def failing(found):
+        raise OverflowError("cannot convert float infinity to integer")
+
+    sweeps.write(folder, "one", sweeps.BATCHES)
+    monkeypatch.setattr("core.ui.shapes_views.show", failing)
+    page = visit(sweep="one")
+    assert not page.exception and any("Sorry" in text for text in said(page, "error"))
+    assert any("Delete" in button.label for button in page.button)
+
+
 def offered(page):
     """The views that a visitor can choose from, by title."""
     return next(one.options for one in page.segmented_control if one.label == "View")
