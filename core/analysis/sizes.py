@@ -23,7 +23,8 @@ _GRAPH = re.compile(r"^graph_\d+_")
 class SizeTime:
     """One time of one point: of a role, or (role None) of all its kernels or its step. `x` is the size along the axis, or
     the product of several. `kernels` are the role's, and `is_eager` says that a compiling backend ran no compiled code;
-    `doubt` why the time must not be compared."""
+    `doubt` why the time must not be compared; `clock_mhz` the lowest reading of the SM clock while it was taken, None where
+    nobody read it."""
 
     run_id: str
     series: str
@@ -38,6 +39,7 @@ class SizeTime:
     kernels: tuple[str, ...]
     is_eager: bool
     doubt: str | None
+    clock_mhz: int | None
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ def role_times(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequen
     """Times of these roles at every point that has them, in µs a step; series after series, each by size."""
     wanted = [role.name for role in roles]
     return tuple(
-        _time(one, point, axes, name, point.role_us[name], _kernels(point, name))
+        _time(one, point, axes, name, point.role_us[name], _kernels(point, name), point.clocks_mhz)
         for one in series
         for point in _by_size(one)
         for name in wanted
@@ -84,7 +86,15 @@ def role_times(series: Sequence[SeriesFacts], axes: Sequence[str], roles: Sequen
 def whole_times(series: Sequence[SeriesFacts], axes: Sequence[str], which: str) -> tuple[SizeTime, ...]:
     """Kernel time a step (KERNEL_TIME) or the unprofiled step (STEP_TIME) of every point that has it, in µs."""
     return tuple(
-        _time(one, point, axes, None, found, tuple(dict.fromkeys(kernel.name for kernel in point.kernels)))
+        _time(
+            one,
+            point,
+            axes,
+            None,
+            found,
+            tuple(dict.fromkeys(kernel.name for kernel in point.kernels)),
+            point.clocks_mhz if which == KERNEL_TIME else point.step_clocks_mhz,
+        )
         for one in series
         for point in _by_size(one)
         if (found := time_of(point, which)) is not None
@@ -179,6 +189,7 @@ def _time(
     role: str | None,
     time_us: Spread,
     kernels: tuple[str, ...],
+    clocks_mhz: tuple[int, ...],
 ) -> SizeTime:
     return SizeTime(
         run_id=point.run_id,
@@ -194,4 +205,5 @@ def _time(
         kernels=kernels,
         is_eager=point.call is not None and point.call.ran_eager,
         doubt=point.doubt,
+        clock_mhz=min(clocks_mhz, default=None),
     )

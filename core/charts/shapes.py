@@ -115,12 +115,14 @@ def role_stacks(
     figure.update_layout(base_figure(dark=dark).layout)
     order = sorted({(one.index, one.round): one.sizes for one in times}.items())
     at = {place: position for position, (place, _) in enumerate(order)}
+    told: set[str] = set()
     for row, name in enumerate(names, 1):
         own = [one for one in times if one.series == name]
         for role in roles:
             found = [one for one in own if one.role == role.name]
             if found:
-                figure.add_trace(_role_bar(found, role, colours[role.name], at, row == 1), row=row, col=1)
+                figure.add_trace(_role_bar(found, role, colours[role.name], at, role.name not in told), row=row, col=1)
+                told.add(role.name)
         figure.add_annotation(
             text=f"<b>{shown(own[0].title)}</b>",
             xref="x domain",

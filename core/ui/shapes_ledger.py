@@ -24,9 +24,10 @@ def rows(found: Shown) -> tuple[LedgerRow, ...]:
 
 
 def show(found: Shown, wanted: Sequence[LedgerRow], backends: Sequence[str]) -> None:
-    """The rows of these backends as a table; a picked row opens its run."""
+    """The rows of these backends as a table, those that have nothing to compile last; a picked row opens its run."""
     st.subheader("The ledger: a row a call", anchor="ledger", help=f"{explain('ledger')} {explain('guard')}")
-    chosen = [row for row in wanted if row.series in backends]
+    plain = {one.name for one in found.series if not (one.compiles or one.fuses)}
+    chosen = sorted((row for row in wanted if row.series in backends), key=lambda row: row.series in plain)
     if not chosen:
         st.info("No backend is chosen above, so there are no rows.", icon=":material/filter_alt_off:")
         return

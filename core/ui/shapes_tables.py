@@ -40,6 +40,7 @@ def times(rows: Sequence[SizeTime], *, what: str, how: str) -> Table:
                 "role": row.role or "all",
                 **_spread(row.time_us),
                 "ran": "eager" if row.is_eager else None,
+                "clock_mhz": row.clock_mhz,
                 "doubt": row.doubt,
                 "kernels": " + ".join(row.kernels) or None,
                 "run": row.run_id,
@@ -55,10 +56,15 @@ def times(rows: Sequence[SizeTime], *, what: str, how: str) -> Table:
         "role": text("Role", help=explain("role")),
         **_times(what, how),
         "ran": text("Ran", help=f"eager: a compiling backend that ran no compiled code. {explain('recompile limit')}"),
+        "clock_mhz": st.column_config.NumberColumn(
+            "Clock, MHz",
+            format="localized",
+            help=f"Lowest reading of the GPU's SM clock while this was taken. {explain('throttling')}",
+        ),
         "doubt": text("In doubt", help="Why this time must not be set beside others; empty where it may be."),
         "kernels": text("Kernels", help=explain("kernel"), width="large"),
     }
-    return _without_empty(table, ("ran", "doubt", "kernels")), columns
+    return _without_empty(table, ("ran", "clock_mhz", "doubt", "kernels")), columns
 
 
 def memory(rows: Sequence[Memory]) -> Table:

@@ -45,6 +45,7 @@ def test_a_time_says_all_that_a_mark_needs():
         kernels=(FUSED,),
         is_eager=True,
         doubt="throttled",
+        clock_mhz=1980,
     )
 
 

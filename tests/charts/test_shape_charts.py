@@ -131,12 +131,12 @@ def test_memory_stands_in_the_unit_of_its_table_and_no_line_falls_between_calls_
 
 
 def test_a_premium_is_a_line_a_role_and_hollow_where_it_is_noise():
-    static = of(
-        "compile_static", point("compile_static", 0, 8, call(compiled()), roles={"activation": 36.0, "gate": 900.0})
-    )
-    opened = of(
-        "compile_dynamic", point("compile_dynamic", 0, 8, call(compiled()), roles={"activation": 45.0, "gate": 900.0})
-    )
+    def series(name, activation_us):
+        generated = (kernel("triton_poi_fused_gelu_mul_0", "activation", "fused"),)
+        roles = {"activation": activation_us, "gate": 900.0}
+        return of(name, point(name, 0, 8, call(compiled()), roles=roles, kernels=generated))
+
+    static, opened = series("compile_static", 36.0), series("compile_dynamic", 45.0)
     figure = premium_chart(premium((static, opened), AXES, ROLES, shared=True), axis="batch", **LOOK)
     role, whole = figure.data
     assert (list(role.y), role.line.dash, list(role.marker.symbol)) == ([1.25], "solid", ["triangle-up"])

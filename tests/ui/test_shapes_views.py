@@ -69,6 +69,17 @@ def test_a_view_that_fails_leaves_the_way_to_delete(folder, monkeypatch):
     assert any("Delete" in button.label for button in page.button)
 
 
+def test_what_has_nothing_to_compile_stands_last(folder):
+    sweeps.write(folder, "batches", sweeps.BATCHES)
+    table = visit(sweep="batches").dataframe[-1].value
+    assert list(dict.fromkeys(table["backend"])) == [
+        "torch.compile",
+        "compile, dynamic=False",
+        "Liger kernels",
+        "Eager",
+    ]
+
+
 def offered(page):
     """The views that a visitor can choose from, by title."""
     return next(one.options for one in page.segmented_control if one.label == "View")
