@@ -40,7 +40,8 @@ GLOSSARY: dict[str, str] = {
     "shared memory": "Fast storage that the threads of one block share.",
     "throttling": "The GPU holding its clocks down, for power or heat: a slower time that is not a slower kernel.",
     "peak memory": "The most device memory that PyTorch had allocated at once for the warm-up and the profiled steps, the "
-    "workspace of cuBLAS included; at a point of a sweep its first call counts too, and what compiling took.",
+    "workspace of cuBLAS included; where a point of a sweep does not tell that of its first calls apart, theirs counts, "
+    "too.",
     "numeric error": "Distance from the same layer in eager fp32: ‖out − ref‖ / ‖ref‖.",
     "provenance": "Inductor's own record of which operators a generated kernel computes.",
     "family": "What kind of work a kernel does, told by its name; it gives the kernel its colour.",

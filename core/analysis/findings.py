@@ -70,7 +70,11 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
     won = [cell for cell in cells if cell.verdict == WINS]
     titles = list(dict.fromkeys(cell.winner_title or "" for cell in won))
     counts = sorted(((sum(cell.winner_title == title for cell in won), title) for title in titles), reverse=True)
-    parts = [f"{title} in {n}" for n, title in counts]
+    waits = {title: sum(cell.winner_title == title and cell.paced for cell in won) for title in titles}
+    parts = [
+        f"{title} in {n}" + (f" (where the CPU sets the pace: {waits[title]})" if waits[title] else "")
+        for n, title in counts
+    ]
     rest = (
         (ALIKE, "has nobody ahead beyond the noise", "have nobody ahead beyond the noise"),
         (DEPENDS, "depends on the compile", "depend on the compile"),
@@ -82,8 +86,8 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
     told = [f"By {time}, of {counted(len(cells), 'measured cell')}: {ahead}{others}."]
     if won:
         most = max(won, key=lambda cell: cell.margin or 0.0)
-        waits = " (the CPU sets the pace there, not the GPU)" if most.paced else ""
-        told.append(f"The widest margin, at {most.sizes}, is that of {most.words}{waits}.")
+        host = " (the CPU sets the pace there, not the GPU)" if most.paced else ""
+        told.append(f"The widest margin, at {most.sizes}, is that of {most.words}{host}.")
     told += [f"At {cell.sizes} {cell.words}." for cell in cells if cell.verdict == DEPENDS][:1]
     paced = sum(cell.paced for cell in cells)
     if paced:

@@ -44,7 +44,8 @@ class SizeTime:
 
 @dataclass(frozen=True)
 class Memory:
-    """The peak memory of one point in bytes; `x` as in SizeTime."""
+    """The peak memory of one point's steps in bytes, and that of its first calls (None: the first holds both); `x` as in
+    SizeTime."""
 
     run_id: str
     series: str
@@ -53,6 +54,7 @@ class Memory:
     sizes: str
     x: int
     peak_bytes: int
+    first_call_bytes: int | None
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,7 @@ def memory(series: Sequence[SeriesFacts], axes: Sequence[str]) -> tuple[Memory, 
             sizes_words(axes, point.values),
             math.prod(point.values),
             point.peak_memory_bytes,
+            point.first_call_memory_bytes,
         )
         for one in series
         for point in _by_size(one)

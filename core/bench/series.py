@@ -265,6 +265,9 @@ class Life:
             raise _PointFailedError(replace(point, call=failed.call), failed.measured, failure) from failed
         measured.fields["predicted"] = estimate(workload)
         point = replace(point, call=call)
+        if self.device == "cuda":  # what the tuner copied is no step's
+            point = replace(point, first_call_memory_bytes=torch.cuda.max_memory_allocated())
+            torch.cuda.reset_peak_memory_stats()
         try:
             tables = points.window(workload, step, self.device, protocol, measured, self._best_mhz, report)
             self._best_mhz = max(self._best_mhz, points.highest_mhz(measured))

@@ -14,7 +14,9 @@ class Point:
     """Which point of which sweep a run is. `order` is its place in the plan, `index` that in the list of sizes, `process`
     the name of the process that measured it, with `replayed` finished calls repeated before it, unmeasured, where that
     process had to be started anew. `apart` marks one that was measured again after later points of its list, whose process
-    had never finished this call. `marked` are the dimensions that were marked dynamic. `role_us` is the time of each of the
+    had never finished this call. `marked` are the dimensions that were marked dynamic.
+    `first_call_memory_bytes` is the peak of its first calls, compiling included; where it is None, the run's peak memory holds
+    them, too. `role_us` is the time of each of the
     layer's roles a step."""
 
     sweep: str
@@ -30,6 +32,7 @@ class Point:
     role_us: dict[str, Spread]
     marked: tuple[DimName, ...] = ()
     replayed: int = 0
+    first_call_memory_bytes: int | None = None
     apart: bool = False
 
 

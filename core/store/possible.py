@@ -52,7 +52,8 @@ def _problems(manifest: Manifest) -> Iterator[str]:
     for name, found in samples.items():
         if found is not None and not all(_SHORTEST_US <= value < _LONGEST_US for value in found.values):
             yield f"The run's {name} holds times that no run can take; the file was edited or is damaged."
-    if manifest.peak_memory_bytes is not None and manifest.peak_memory_bytes < 0:
+    first_bytes = manifest.point.first_call_memory_bytes if manifest.point is not None else None
+    if any(size is not None and size < 0 for size in (manifest.peak_memory_bytes, first_bytes)):
         yield "The run's peak memory is negative; the file was edited or is damaged."
     clocks = (*manifest.window_clocks, *manifest.step_clocks, *(manifest.load.clocks if manifest.load else ()))
     if not all(0 <= mhz <= _FASTEST_MHZ for one in clocks for mhz in (one.sm_mhz, one.memory_mhz) if mhz is not None):
@@ -74,7 +75,11 @@ def _problems(manifest: Manifest) -> Iterator[str]:
 def _of_point(point: Point) -> Iterator[str]:
     spreads = [*point.role_us.values(), *(kernel.time_us for kernel in point.kernels)]
     spreads += [point.kernel_time_us] if point.kernel_time_us is not None else []
-    counts = [point.replayed, *(kernel.per_step for kernel in point.kernels), *(name.dim for name in point.dims)]
+    counts = [
+        point.replayed,
+        *(kernel.per_step for kernel in point.kernels),
+        *(name.dim for name in point.dims),
+    ]
     yield from _of_numbers("point", (), counts, spreads)
     if point.call is not None:
         yield from _of_call(point.call)

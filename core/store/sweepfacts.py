@@ -57,6 +57,7 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         step_us=head.step_us,
         step_how=head.step_how,
         peak_memory_bytes=manifest.peak_memory_bytes,
+        first_call_memory_bytes=point.first_call_memory_bytes,
         clocks_mhz=setting.clocks_mhz,
         step_clocks_mhz=tuple(sample.sm_mhz for sample in manifest.step_clocks if sample.sm_mhz is not None),
         doubt=setting.doubt,

@@ -229,7 +229,7 @@ def _mode(found: Shown) -> str:
     if sweep.kind == "map":
         begun = len({point.index for one in found.series for point in one.points})
         measured = points if begun == len(sweep.points) else f"{begun:,} of {points} measured"
-        return f"{measured}, {sweep.rounds} cold compiles each"
+        return f"{measured}, {sweep.rounds} rounds each, each compiled anew"
     return f"{points}, {MODES[sweep.mode][0].lower()}{MODES[sweep.mode][1:]}"
 
 

@@ -9,7 +9,7 @@ from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_words
 from core.analysis.winmap import Cell, win_map
 from core.charts.winmap import win_map_chart
 from core.glossary import explain
-from core.ui import chrome, shapes_link, shapes_tables, words
+from core.ui import chrome, shapes_celltables, shapes_link, words
 from core.ui.shapes_chart import draw, n_words, show_table, source
 from core.ui.shapes_data import Shown, link_to_run
 
@@ -36,7 +36,7 @@ def who_wins(found: Shown) -> None:
     taken = "profiled" if by == "kernel" else "unprofiled"
     how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} cold compiles"
     figure = win_map_chart(cells, found.sweep.axes, time=told, source=source(found, how), dark=chrome.is_dark())
-    table, columns = shapes_tables.cells(cells, what=what)
+    table, columns = shapes_celltables.cells(cells, what=what)
     clicked = draw(
         found, figure, name=f"win-map-{by}", alt="Who is ahead at each pair of sizes", table=lambda: table, opens="cell"
     )
@@ -75,7 +75,7 @@ def _cell(found: Shown, cells: tuple[Cell, ...], clicked: int | None, what: str,
     )  # fmt: skip
     cell = cells[at]
     st.markdown(f"**{words.plain(cell.sizes)}**: {words.plain(cell.words)}.")
-    table, columns = shapes_tables.sides(cell, what=what)
+    table, columns = shapes_celltables.sides(cell, what=what)
     show_table(table, columns, name=f"cell-{by}", found=found)
     with st.container(horizontal=True):
         for side in cell.sides:

@@ -15,11 +15,10 @@ from core.analysis.recompiles import LedgerRow
 from core.analysis.sizes import KernelChange, Memory, SizeTime
 from core.analysis.spread import Spread
 from core.analysis.traffic import Bill
-from core.analysis.winmap import Cell
 from core.glossary import explain
 
 Table = tuple[pd.DataFrame, dict[str, Any]]
-_TIME = "%.4g"
+TIME = "%.4g"
 _VERDICTS = {
     PAYS: "pays back",
     AT_ONCE: "ahead at once",
@@ -64,18 +63,34 @@ def times(rows: Sequence[SizeTime], *, what: str, how: str) -> Table:
         "doubt": text("In doubt", help="Why this time must not be set beside others; empty where it may be."),
         "kernels": text("Kernels", help=explain("kernel"), width="large"),
     }
-    return _without_empty(table, ("ran", "clock_mhz", "doubt", "kernels")), columns
+    return without_empty(table, ("ran", "clock_mhz", "doubt", "kernels")), columns
 
 
 def memory(rows: Sequence[Memory]) -> Table:
     """Peak memory of points."""
     table = pd.DataFrame(
-        [{"backend": row.title, "sizes": row.sizes, "peak_mb": row.peak_bytes / 1e6, "run": row.run_id} for row in rows]
+        [
+            {
+                "backend": row.title,
+                "sizes": row.sizes,
+                "peak_mb": row.peak_bytes / 1e6,
+                "first_mb": row.first_call_bytes / 1e6 if row.first_call_bytes is not None else None,
+                "run": row.run_id,
+            }
+            for row in rows
+        ]
     )
-    peak = st.column_config.NumberColumn(
-        "Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} Compiling included. n 1."
-    )
-    return table, {**_who(), "peak_mb": peak}
+    number = st.column_config.NumberColumn
+    columns = {
+        **_who(),
+        "peak_mb": number("Peak memory, MB", format=TIME, help=f"{explain('peak memory')} n 1."),
+        "first_mb": number(
+            "First call, MB",
+            format=TIME,
+            help="Peak memory of the first calls: compiling and the tuner's copies. n 1.",
+        ),
+    }
+    return without_empty(table, ("first_mb",)), columns
 
 
 def pay_back(rows: Sequence[PayBack]) -> Table:
@@ -145,8 +160,8 @@ def premium(rows: Sequence[Premium]) -> Table:
         **_who(),
         "static": text("Beside", help="The backend that compiled each size for itself."),
         "role": text("Role", help=explain("role")),
-        "dynamic_us": number("Size left open, µs", format=_TIME, help=f"{explain('dynamic shapes')} {how}"),
-        "static_us": number("This size alone, µs", format=_TIME, help=f"{explain('specialisation premium')} {how}"),
+        "dynamic_us": number("Size left open, µs", format=TIME, help=f"{explain('dynamic shapes')} {how}"),
+        "static_us": number("This size alone, µs", format=TIME, help=f"{explain('specialisation premium')} {how}"),
         "n": number("n", help=explain("n")),
         "ratio": number("Ratio", format="%.3f", help="Open over static: above 1 the open one is slower."),
         "words": text("In words", help=explain("noise"), width="large"),
@@ -183,10 +198,10 @@ def padding(rows: Sequence[Padding]) -> Table:
         "padded": number("Padded to", help=explain("padding")),
         "read": text("Taken from", help="The kernel's own BLOCK_SIZE where its JIT compile was seen, else computed."),
         "idle": number("Idle lanes", format="percent", help=explain("padding")),
-        "liger_us": number("Liger, µs", format=_TIME, help=f"{explain('liger')} Median, profiled."),
+        "liger_us": number("Liger, µs", format=TIME, help=f"{explain('liger')} Median, profiled."),
         "n": number("n", help=explain("n")),
         "against": text("Against", help="The backend whose generated kernel does the same."),
-        "against_us": number("Generated, µs", format=_TIME, help=f"{explain('inductor')} Median, profiled."),
+        "against_us": number("Generated, µs", format=TIME, help=f"{explain('inductor')} Median, profiled."),
         "ratio": number("Ratio", format="%.2f", help="Liger over the generated kernel."),
         "words": text("In words", help=explain("noise"), width="large"),
     }
@@ -219,70 +234,6 @@ def changes(rows: Sequence[KernelChange]) -> Table:
         "kernels_after": text("Runs then", help=f"{explain('kernel')} {explain('gemm')}", width="large"),
     }
     return table, columns
-
-
-def cells(rows: Sequence[Cell], *, what: str) -> Table:
-    """The cells of a win map, with every backend's median over its rounds."""
-    table = pd.DataFrame(
-        [
-            {
-                "sizes": row.sizes,
-                "winner": row.winner_title or {"alike": "no difference"}.get(row.verdict, row.verdict),
-                "margin": row.margin,
-                **{f"{side.series}_us": side.median_us for side in row.sides},
-                "words": row.words,
-                "run": next((run for side in row.sides for run in side.run_ids), None),
-            }
-            for row in rows
-        ]
-    )
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    sides = {side.series: side for row in rows for side in row.sides}
-    columns = {
-        "sizes": text("Cell", help="The two sizes that change."),
-        "winner": text("Ahead", help=explain("win map")),
-        "margin": number("Margin", format="percent", help=f"How much less {what} it takes than the next one."),
-        **{
-            f"{name}_us": number(
-                f"{side.title}, µs", format=_TIME, help=f"{what}: median of the medians of {max(len(side.rounds_us), 1)} rounds."
-            )
-            for name, side in sides.items()
-        },
-        "words": text("In words", help=explain("noise"), width="large"),
-    }  # fmt: skip
-    return table, columns
-
-
-def sides(cell: Cell, *, what: str) -> Table:
-    """One cell of a win map: each backend's rounds."""
-    table = pd.DataFrame(
-        [
-            {
-                "backend": side.title,
-                "median_us": side.median_us,
-                "low_us": side.low_us,
-                "high_us": side.high_us,
-                "rounds": " · ".join(f"{value:.4g}" for value in side.rounds_us) or None,
-                "n": side.samples,
-                "peak_mb": side.peak_bytes / 1e6 if side.peak_bytes is not None else None,
-                "why": side.why,
-                "run": next(iter(side.run_ids), None),
-            }
-            for side in cell.sides
-        ]
-    )
-    number, text = st.column_config.NumberColumn, st.column_config.TextColumn
-    columns = {
-        "backend": text("Backend", help=explain("backend")),
-        "median_us": number(f"{what}, µs", format=_TIME, help="Median of the rounds' medians."),
-        "low_us": number("Smallest round, µs", format=_TIME, help=explain("spread")),
-        "high_us": number("Largest round, µs", format=_TIME, help=explain("spread")),
-        "rounds": text("Rounds, µs", help="The median of each round, in their order; each was compiled anew."),
-        "n": number("n", help=f"{explain('n')} Here: measured steps, over all rounds."),
-        "peak_mb": number("Peak memory, MB", format=_TIME, help=f"{explain('peak memory')} The largest of the rounds."),
-        "why": text("Left out because", help="Why a round does not count; empty where all do."),
-    }
-    return _without_empty(table, ("why",)), columns
 
 
 def bills(rows: Sequence[Bill], first_run: dict[str, str]) -> Table:
@@ -323,11 +274,11 @@ def bills(rows: Sequence[Bill], first_run: dict[str, str]) -> Table:
         "eager_calls": number(
             "Ran eager", format="%,d", help=f"Calls that a compiling backend ran eager. {explain('recompile limit')}"
         ),
-        "peak_mb": number("Peak memory, MB", format=_TIME, help=explain("peak memory")),
+        "peak_mb": number("Peak memory, MB", format=TIME, help=explain("peak memory")),
         "steps": number("n", help=f"{explain('n')} Here: the fewest measured steps of a row."),
         "note": text("Note", help="Why its seconds are unknown or in doubt, and rows that failed."),
     }
-    return _without_empty(table, ("note",)), columns
+    return without_empty(table, ("note",)), columns
 
 
 def counts(rows: Sequence[LedgerRow]) -> pd.DataFrame:
@@ -375,14 +326,14 @@ def _spread(found: Spread) -> dict[str, Any]:
 def _times(what: str, how: str) -> dict[str, Any]:
     number = st.column_config.NumberColumn
     return {
-        "median_us": number(f"{what}, µs", format=_TIME, help=f"{explain('median')} {how}"),
-        "p25_us": number("25%, µs", format=_TIME, help=explain("quartiles")),
-        "p75_us": number("75%, µs", format=_TIME, help=explain("quartiles")),
-        "min_us": number("Smallest, µs", format=_TIME, help=explain("spread")),
-        "max_us": number("Largest, µs", format=_TIME, help=explain("spread")),
+        "median_us": number(f"{what}, µs", format=TIME, help=f"{explain('median')} {how}"),
+        "p25_us": number("25%, µs", format=TIME, help=explain("quartiles")),
+        "p75_us": number("75%, µs", format=TIME, help=explain("quartiles")),
+        "min_us": number("Smallest, µs", format=TIME, help=explain("spread")),
+        "max_us": number("Largest, µs", format=TIME, help=explain("spread")),
         "n": number("n", help=explain("n")),
     }
 
 
-def _without_empty(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+def without_empty(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
     return table.drop(columns=[name for name in names if name in table and table[name].isna().all()])

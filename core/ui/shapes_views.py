@@ -241,16 +241,14 @@ def _step_time(found: Shown) -> None:
 
 
 def _memory(found: Shown) -> None:
-    st.subheader(
-        "Peak memory against size", anchor="memory",
-        help=f"{explain('peak memory')} Here it is the highest of the whole point, first call and compiling included: a point "
-        "that compiled holds the tuner's copies, too.",
-    )  # fmt: skip
+    st.subheader("Peak memory against size", anchor="memory", help=explain("peak memory"))
     rows = memory(found.series, found.sweep.axes)
     if not rows:
         st.info("Peak memory is unknown: it is measured on a GPU alone.")
         return
-    how = "peak memory, the highest of the whole point, compiling included; n 1 a point"
+    apart = all(row.first_call_bytes is not None for row in rows)
+    of = "of the steps, without the first calls" if apart else "the highest of the whole point, compiling included"
+    how = f"peak memory, {of}; n 1 a point"
     figure = charts.peak_memory(rows, axis=axis_words(found.sweep), source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_tables.memory(rows)
     note = _between_repeats(found)

@@ -62,7 +62,7 @@ def test_times_come_by_size_and_what_is_unknown_is_left_out():
 
 def test_memory_where_it_is_known():
     series = of("eager", point("eager", 0, 8, peak_memory_bytes=1 << 20), point("eager", 1, 16))
-    assert memory((series,), AXES) == (Memory("eager-0", "eager", "Eager", (8,), "batch 8", 8, 1 << 20),)
+    assert memory((series,), AXES) == (Memory("eager-0", "eager", "Eager", (8,), "batch 8", 8, 1 << 20, None),)
 
 
 def test_a_product_that_changes_its_tile_is_found_between_neighbours():

@@ -122,3 +122,6 @@ def test_a_map_is_measured_in_interleaved_rounds_at_like_clocks():
     eager = [one.point.kernel_time_us.median for one in found if one.workload.backend == "eager"]
     assert max(eager) < 1.15 * min(eager)
     assert all(statistics.median(one.step_us.values) > 0 and one.step_clocks for one in found)
+    assert all(
+        one.point.first_call_memory_bytes >= one.peak_memory_bytes > 0 for one in found if one.point.call.compiles
+    )

@@ -152,7 +152,7 @@ def test_a_sweep_that_runs_has_no_count_beside_its_bar(folder, monkeypatch):
 def test_an_unfinished_map_says_how_many_cells_are_measured(folder):
     sweeps.write(folder, "map", sweeps.MAP, leave_out=range(27, 36))
     page = sound(visit(sweep="map"))
-    assert any("3 of 4 cells measured, 3 cold compiles each" in text for text in said(page, "markdown"))
+    assert any("3 of 4 cells measured, 3 rounds each, each compiled anew" in text for text in said(page, "markdown"))
 
 
 def test_on_a_map_two_sizes_are_compared_and_equal_code_is_called_that(folder):
