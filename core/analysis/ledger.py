@@ -138,10 +138,10 @@ class PointFacts:
     sentence why there are no times; a failed point may still have a call. `clocks_mhz` are the SM clock's readings around
     the profile, `step_clocks_mhz` those while the unprofiled steps ran (() where nobody read them); `doubt` says in words
     why its times must not be set beside others (None where they may be), and `beside_others` that other sweeps were measured
-    in turns with it, sharing the CPU. `peak_memory_bytes` is that of its
-    steps, and of its first calls, too, where `first_call_memory_bytes` is None. `dims` says which size each dimension
-    of the call's tensors holds. `products` is None where a matrix product was not timed steadily, on a GPU. `measured_later`
-    says that it was measured again after later points of its list, which never lived with this call.
+    in turns with it, sharing the CPU. `peak_memory_bytes` is that of its steps, and of its first calls, too, where
+    `first_call_memory_bytes` is None. `dims` says which size each dimension of the call's tensors holds. `products` is None
+    where a matrix product was not timed steadily, on a GPU. `measured_later` says that it was measured again after later
+    points of its list, which never lived with this call.
     """
 
     run_id: str

@@ -108,9 +108,8 @@ def _row(
     elif dynamic_us.is_wide or static_us.is_wide:
         why = why or VARIES
     alike = why is None and dynamic_us is not None and static_us is not None and is_noise(dynamic_us, static_us)
-    if (
-        role is None and dynamic_us is not None and static_us is not None
-    ):  # the matrix products among them are no premium
+    # The matrix products among all kernels are no premium.
+    if role is None and dynamic_us is not None and static_us is not None:
         alike = alike or (why is None and abs(dynamic_us.median - static_us.median) <= PRODUCTS_ALIKE_US)
     known = why is None and dynamic_us is not None and static_us is not None and static_us.median > 0
     ratio = dynamic_us.median / static_us.median if known and dynamic_us and static_us else None

@@ -54,8 +54,9 @@ def compile_counts(rows: Sequence[LedgerRow], *, source: Sequence[str], dark: bo
                 "line": {"width": 2, "color": look(dark).text},
             }
             figure.add_trace(go.Scatter(mode="markers", name=words, x=[None], y=[None], marker=mark, hoverinfo="skip"))
-    figure.update_xaxes(title="call", rangemode="normal")
     sizes = {row.call: row.values for row in rows}
+    margin = 0.05 * len(sizes)  # also for calls without a mark
+    figure.update_xaxes(title="call", range=[min(sizes, default=1) - margin, max(sizes, default=1) + margin])
     if len(sizes) <= _TICKS_MAX:
         labels = [f"{call}<br>{' × '.join(map(str, values))}" for call, values in sorted(sizes.items())]
         figure.update_xaxes(tickvals=sorted(sizes), ticktext=labels, title="call, and its sizes")
@@ -74,9 +75,21 @@ def _count(row: LedgerRow) -> int | None:
     return row.jits_so_far if row.jits_so_far and not row.compiles else row.compiles
 
 
+def _marked(own: Sequence[LedgerRow]) -> list[tuple[LedgerRow, int, str]]:
+    """The rows that have a mark, with the count at which it stands, and that count in words. A call that failed stands at the
+    last count that is known; one of which nobody knows what it did has no mark."""
+    found, last = [], 0
+    for row in own:
+        count = _count(row)
+        last = last if count is None else count
+        if count is not None or row.kind == FAILED:
+            found.append((row, last, f"{last:,}" if count is not None else f"at least {last:,}"))
+    return found
+
+
 def _add_counts(figure: go.Figure, own: Sequence[LedgerRow], tint: str, lift: float) -> None:
     known = [(row, count) for row in own if (count := _count(row)) is not None]
-    title = shown(own[0].title)
+    title, marked = shown(own[0].title), _marked(own)
     figure.add_trace(
         go.Scatter(
             mode="lines",
@@ -94,16 +107,16 @@ def _add_counts(figure: go.Figure, own: Sequence[LedgerRow], tint: str, lift: fl
             name=title,
             legendgroup=own[0].series,
             showlegend=False,
-            x=[row.call for row, _ in known],
-            y=[count + lift for _, count in known],
+            x=[row.call for row, *_ in marked],
+            y=[count + lift for _, count, _ in marked],
             marker={
                 "opacity": 1,
-                "symbol": [_SYMBOLS.get(row.kind, "circle") for row, _ in known],
-                "size": [13 if row.kind in _SYMBOLS else 5 for row, _ in known],
+                "symbol": [_SYMBOLS.get(row.kind, "circle") for row, *_ in marked],
+                "size": [13 if row.kind in _SYMBOLS else 5 for row, *_ in marked],
                 "color": tint,
                 "line": {"width": 2, "color": tint},
             },
-            customdata=[(row.run_id, row.call, shown(row.sizes), count, _hover(row)) for row, count in known],
+            customdata=[(row.run_id, row.call, shown(row.sizes), told, _hover(row)) for row, _, told in marked],
             hovertemplate=f"<b>{title}</b>, call %{{customdata[1]}}, %{{customdata[2]}}<br>%{{customdata[4]}}<br>"
             "%{customdata[3]} compiled so far<extra></extra>",
         )

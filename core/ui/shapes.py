@@ -125,7 +125,7 @@ def title(found: Shown) -> None:
     st.header(f"{layer.title}: {what[sweep.kind]}", anchor=False, help=f"{explain('sweep')} {layer.description}")
     st.markdown(_fields(sweep))
     with st.container(horizontal=True, vertical_alignment="center", key="origin"):
-        for place in dict.fromkeys(words.place(one.device, entry.origin) for one in found.manifests):
+        for place in dict.fromkeys(words.place(one.device, entry.origin) for one in found.measured):
             st.badge(
                 words.badge(place),
                 icon={"recorded": ":material/save:", "live": ":material/sensors:"}.get(
@@ -144,7 +144,7 @@ def title(found: Shown) -> None:
                 help="This sweep is unfinished: what is below stands on the points that are there.",
             )  # fmt: skip
         if found.manifests:
-            st.caption(words.plain(words.origin(found.manifests[0])) + " (its first point)")
+            st.caption(words.plain(words.origin(found.measured[0])) + " (its first point)")
 
 
 def is_running(sweep_id: str) -> bool:

@@ -24,7 +24,7 @@ def source(found: Shown, what: str) -> tuple[str, ...]:
     titles = {size.name: size.title.lower() for size in layer_of(sweep.base).sizes}
     fixed = [f"{titles[name]} {value:,}" for name, value in fixed_sizes(sweep).items()]
     same = ", ".join((*fixed, *flag_words(sweep.base), sweep.base.dtype, PASSES[sweep.base.passes].lower()))
-    return f"{words.layer(sweep.base)} over {axis_words(sweep)}; {same}", *words.source_lines(found.manifests, what)
+    return f"{words.layer(sweep.base)} over {axis_words(sweep)}; {same}", *words.source_lines(found.measured, what)
 
 
 def n_words(counts: Iterable[int]) -> str:

@@ -21,6 +21,8 @@ from core.ui import link, session, words
 
 _SWEEPS_KEPT = 12
 _DEVICES_KEPT = 500
+#: Points whose process died tell no device.
+_DEVICE_TRIES = 5
 EXPLORE = "pages/1_Explore.py"
 
 
@@ -40,9 +42,14 @@ class Shown:
         return self.entry.head.sweep
 
     @property
+    def measured(self) -> tuple[Manifest, ...]:
+        """The manifests that tell a device; all of them where none does. A point whose process died tells none."""
+        return tuple(one for one in self.manifests if one.device.kind != "unknown") or self.manifests
+
+    @property
     def on_gpu(self) -> bool:
         """Whether all of it ran on a GPU."""
-        return all(one.device.kind == "gpu" for one in self.manifests)
+        return all(one.device.kind == "gpu" for one in self.measured)
 
 
 def shown(entry: SweepEntry) -> Shown:
@@ -65,11 +72,10 @@ def _shown(sweep_id: str, origin: str, stamp: str, beside: tuple[Span, ...], _en
 
 
 def device_of(entry: SweepEntry) -> Device | None:
-    """What carried the sweep out, by its first point; None where it has none that can be read."""
-    if not entry.done:
-        return None
-    path = entry.folder / sweepfile.name_of(min(entry.done))
-    return _device(path, stamp_of(path) or "")
+    """What carried the sweep out, by its first point that tells; None where it has none that can be read."""
+    paths = (entry.folder / sweepfile.name_of(order) for order in sorted(entry.done)[:_DEVICE_TRIES])
+    found = (_device(path, stamp_of(path) or "") for path in paths)
+    return next((device for device in found if device is not None and device.kind != "unknown"), None)
 
 
 @st.cache_resource(max_entries=_DEVICES_KEPT, show_spinner=False)

@@ -31,7 +31,7 @@ class Drawn:
 
 def drawn(found: Shown) -> tuple[Drawn, ...]:
     """The runs of the sweep's sizes and backends, on the same device, that hold enough cold compiles; the widest first."""
-    devices = {one.device.name for one in found.manifests}
+    devices = {one.device.name for one in found.measured}
     told: dict[str, Drawn] = {}
     for name in found.sweep.backends:
         for index, values in enumerate(found.sweep.points):

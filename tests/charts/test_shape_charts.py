@@ -210,8 +210,19 @@ def test_ligers_jits_are_its_line_and_backward_graphs_a_dotted_one():
     assert (dotted.line.dash, dotted.customdata[0][2]) == ("dot", 1)
 
 
+def test_a_call_that_failed_stands_at_the_last_known_count():
+    died = point("compile", 1, 8, failure="Its process died.")
+    found = of(
+        "compile", point("compile", 0, 4, call(compiled())), died, point("compile", 2, 16, call(served=("0/0",)))
+    )
+    figure = compile_counts(ledger([found], AXES, shared=True), **LOOK)
+    line, marks, *_ = figure.data
+    assert list(line.x) == [1, 3] and list(marks.x) == [1, 2, 3]
+    assert (marks.marker.symbol[1], [row[3] for row in marks.customdata]) == ("square-x-open", ["1", "at least 1", "1"])
+
+
 def test_a_call_that_is_unknown_has_no_mark_and_strange_texts_stay_text():
-    series = of("compile", point("compile", 0, 4, None, failure="It crashed."),
+    series = of("compile", point("compile", 0, 4, None),
                 point("compile", 1, 8, call(limited(limit=None, failed="<b>no</b>"), served=())))  # fmt: skip
     figure = counted(series)
     assert runs(figure) == ["compile-1"]

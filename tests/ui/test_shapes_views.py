@@ -1,13 +1,15 @@
 """What the views of the Shapes page say of a sweep's rows, charts, code and progress, and what Home offers of sweeps."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from core.conductor import Progress
 from core.estimate import Rates
-from core.store.manifest import Failure, Machine
+from core.store import runfile
+from core.store.manifest import Device, Failure, Machine
 from core.sweep import make_sweep, plan
 from core.ui import session, shapes_code
 from tests import sweeps
@@ -78,6 +80,17 @@ def test_what_has_nothing_to_compile_stands_last(folder):
         "Liger kernels",
         "Eager",
     ]
+
+
+def test_a_point_whose_process_died_hides_no_device(folder):
+    sweeps.write(folder, "batches", sweeps.BATCHES)
+    path = folder / "batches" / "0000.run.zip"
+    failure = Failure("crashed", "It died.")
+    died = replace(runfile.read_manifest(path), status="failed", failure=failure, device=Device("unknown", "unknown"))
+    path.write_bytes(runfile.pack(died, None, {}))
+    page = sound(visit(sweep="batches"))
+    assert not any("unknown" in text.lower() for text in (*said(page, "markdown")[:5], *said(page, "caption")[:1]))
+    assert all("NVIDIA H200" in option for option in page.selectbox(key="shape:at hand").options)
 
 
 def offered(page):
