@@ -18,7 +18,7 @@ _PROCESS_S = 8.0
 @dataclass(frozen=True)
 class Likely:
     """Seconds in all, seconds of it compiling (as if every call of a compiling backend compiled), the largest memory of a
-    point in bytes, how many of its points do not fit, and why the first of them does not."""
+    point that fits in bytes, how many of its points do not fit, and why the first of them does not."""
 
     seconds: float
     compile_s: float
@@ -35,13 +35,15 @@ def estimate_sweep(sweep: Sweep, done: Set[int], machine: Machine) -> Likely:
     whole = replace(machine.rates, free_memory_bytes=machine.device.memory_bytes)
     for task in missing:
         workload = workload_at(sweep, task.backend, task.index)
-        one = estimate(workload, machine.rates, cold_compiles=1 if backend_of(workload).compiles else 0)
-        working_s = (CALLS + workload.steps) * (one.work_us or 0.0) / 1e6
-        seconds += _POINT_S + working_s + (one.compile_s or 0.0)
-        compile_s += one.compile_s or 0.0
-        memory = max(memory, one.memory_bytes)
+        seconds += _POINT_S
         try:
             check_fits(workload, whole, f"{machine.short} in all")
-        except WorkloadError as problem:
+        except WorkloadError as problem:  # it will fail before it takes anything
             unfit, why = unfit + 1, why or str(problem)
+            continue
+        one = estimate(workload, machine.rates, cold_compiles=1 if backend_of(workload).compiles else 0)
+        working_s = (CALLS + workload.steps) * (one.work_us or 0.0) / 1e6
+        seconds += working_s + (one.compile_s or 0.0)
+        compile_s += one.compile_s or 0.0
+        memory = max(memory, one.memory_bytes)
     return Likely(seconds, compile_s, memory, unfit, why)

@@ -48,7 +48,7 @@ def _others(entry: Entry) -> None:
     if len(found) < 2:
         return
     ids = [one.head.id for one in found]
-    names = {one.head.id: words.one_line(one) for one in found}
+    names = words.distinct({one.head.id: words.one_line(one) for one in found})
     chosen = st.selectbox(
         f"Runs of this workload ({len(ids)})",
         ids,

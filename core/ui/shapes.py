@@ -85,10 +85,10 @@ def settle() -> None:
 
 
 def at_hand() -> dict[str, str]:
-    """The titles of the sweeps of the picked kind, by id, newest first."""
+    """The titles of the sweeps of the picked kind, by id, newest first; no two are alike."""
     kind = shapes_pickers.fields_now()["kind"]
     own = [entry for entry in session.sweeps().entries() if entry.head.sweep.kind == kind]
-    return {entry.head.id: _listed(entry) for entry in own}
+    return words.distinct({entry.head.id: _listed(entry) for entry in own})
 
 
 def found_for(fields: Mapping[str, str]) -> Found:

@@ -6,14 +6,17 @@ import time
 
 import streamlit as st
 
-from core.analysis.wording import counted
+from core.analysis.wording import counted, listed
 from core.glossary import explain
 from core.store.runfile import RunFileError
 from core.store.sweepentry import SweepEntry, SweepError
+from core.sweep import backend_titles
 from core.ui import chrome, session, shapes, shapes_link, words
+from core.ui.shapes_data import fixed_sizes
 
 _SAID = "shapes:said"
 _TAKEN_IN = "shapes:taken in"
+_ASKED = "shapes:delete asked"
 _UPLOAD_MB_MAX = 400
 #: A page drawn anew right after takes its toasts along: for so long they are said again.
 _SAID_S = 4.0
@@ -36,9 +39,24 @@ def actions(entry: SweepEntry) -> None:
             help="The sweep in one file: what was swept, and the run file of every point, each with its trace. It can be "
             "uploaded below, on any FusionScope.",
         )  # fmt: skip
-        if st.button("Delete", key="shapes:delete", icon=":material/delete:", type="tertiary",
-                     disabled=entry.origin == "recorded", help="Asks first. Shipped recordings stay."):  # fmt: skip
-            _confirm(entry)
+        st.button(
+            "Delete", key="shapes:delete", icon=":material/delete:", type="tertiary", disabled=entry.origin == "recorded",
+            help="Asks first. Shipped recordings stay.", on_click=_ask, args=(entry.head.id,),
+        )  # fmt: skip
+    if st.session_state.pop(_ASKED, None) == entry.head.id:  # the one beside whose name it was pressed, and no other
+        _confirm(entry)
+
+
+def _ask(sweep_id: str) -> None:
+    st.session_state[_ASKED] = sweep_id
+
+
+def _which(entry: SweepEntry) -> str:
+    """What tells the sweep from others of its kind."""
+    sweep = entry.head.sweep
+    fixed = [f"{name} {value:,}" for name, value in fixed_sizes(sweep).items()]
+    begun = entry.head.created[:16].replace("T", " ")
+    return f"{', '.join((*fixed, sweep.base.dtype))}, on {listed(list(backend_titles(sweep)))}, begun {begun} UTC"
 
 
 @st.dialog("Delete this sweep")
@@ -46,7 +64,7 @@ def _confirm(entry: SweepEntry) -> None:
     with chrome.guarded():
         st.markdown(
             f"**{words.plain(entry.head.sweep.title)}** with {counted(len(entry.done), 'run')} will be deleted from this "
-            "machine. There is no way back, but for a copy downloaded before."
+            f"machine: {words.plain(_which(entry))}. There is no way back, but for a copy downloaded before."
         )
         with st.container(horizontal=True):
             if st.button("Delete the sweep", type="primary", key="shapes:really"):

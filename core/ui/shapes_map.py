@@ -9,6 +9,7 @@ from core.analysis.sizes import KERNEL_TIME, STEP_TIME, time_words
 from core.analysis.winmap import Cell, win_map
 from core.charts.winmap import win_map_chart
 from core.glossary import explain
+from core.sweep import axis_sizes
 from core.ui import chrome, shapes_celltables, shapes_link, words
 from core.ui.shapes_chart import draw, n_words, show_table, source
 from core.ui.shapes_data import Shown, link_to_run
@@ -19,7 +20,7 @@ _TITLES = {"kernel": "Kernel time", "step": "Step time"}
 
 def who_wins(found: Shown) -> None:
     """The map, its cells as a table, and the cell that was picked."""
-    by = _by()
+    by = _by(found)
     told = time_words(_BY[by], (point for one in found.series for point in one.points))
     what = f"{told.capitalize()} a step"
     st.subheader(
@@ -35,7 +36,8 @@ def who_wins(found: Shown) -> None:
     n = n_words(side.samples for cell in cells for side in cell.sides if side.samples)
     taken = "profiled" if by == "kernel" else "unprofiled"
     how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} cold compiles"
-    figure = win_map_chart(cells, found.sweep.axes, time=told, source=source(found, how), dark=chrome.is_dark())
+    axes = [size.title.lower() for size in axis_sizes(found.sweep)]
+    figure = win_map_chart(cells, axes, time=told, source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_celltables.cells(cells, what=what)
     clicked = draw(
         found, figure, name=f"win-map-{by}", alt="Who is ahead at each pair of sizes", table=lambda: table, opens="cell"
@@ -44,13 +46,14 @@ def who_wins(found: Shown) -> None:
     show_table(table, columns, name=f"cells-{by}", found=found)
 
 
-def _by() -> str:
+def _by(found: Shown) -> str:
     key = "shapes:by"
+    titles = _TITLES if found.on_gpu else {**_TITLES, "kernel": "Operator time"}
     wanted = shapes_link.read().get(shapes_link.BY)
     if shapes_link.look_arrived(shapes_link.BY) or st.session_state.get(key) not in _BY:
         st.session_state[key] = wanted if wanted in _BY else "kernel"
     st.segmented_control(
-        "Who wins by", list(_BY), format_func=_TITLES.__getitem__, key=key, required=True,
+        "Who wins by", list(_BY), format_func=titles.__getitem__, key=key, required=True,
         help=f"{explain('kernel time')} {explain('step time')} The two can name different winners.",
     )  # fmt: skip
     chosen: str = st.session_state[key]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from core.analysis.spread import Spread, spread
 from core.glossary import explain
@@ -77,12 +78,24 @@ def spread_of(samples: Samples | None) -> Spread | None:
     return spread(samples.values) if samples is not None else None
 
 
+def distinct(titles: Mapping[str, str]) -> dict[str, str]:
+    """The titles by their ids, none of them twice: a picker knows its options by their titles, and would take one for another
+    of the same words. Those that are alike are told apart by the ends of their ids."""
+    same = Counter(titles.values())
+    found = {key: title if same[title] == 1 else f"{title} · {key[-6:]}" for key, title in titles.items()}
+    return (
+        found if len(set(found.values())) == len(found) else {key: f"{title} · {key}" for key, title in titles.items()}
+    )
+
+
 def memory(count: int | None) -> str:
     """Bytes in decimal units."""
     if count is None:
         return UNKNOWN
     if count < 1e6:
         return f"{count / 1e3:.1f} kB"
+    if count >= 1e12:
+        return f"{count / 1e12:.1f} TB"
     return f"{count / 1e9:.2f} GB" if count >= 1e9 else f"{count / 1e6:.1f} MB"
 
 
@@ -93,6 +106,11 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def about(seconds: float) -> str:
+    """A predicted duration: "about 5 s", "under 1 s"."""
+    return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
 
 
 def percent(share: float | None) -> str:

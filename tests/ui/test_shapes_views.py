@@ -93,6 +93,32 @@ def test_a_point_whose_process_died_hides_no_device(folder):
     assert all("NVIDIA H200" in option for option in page.selectbox(key="shape:at hand").options)
 
 
+def test_sweeps_of_the_same_words_are_told_apart_and_none_is_deleted_for_another(folder, home):
+    for width in (16, 17, 18):
+        sweeps.write(folder, f"own-{width:06d}", {**sweeps.BATCHES, "hidden": str(width)})
+    page = sound(visit(sweep="own-000017"))
+    options = page.selectbox(key="shape:at hand").options
+    assert len(set(options)) == 3 and all(
+        one.endswith(f"0000{width}") for one, width in zip(sorted(options), (16, 17, 18), strict=True)
+    )
+    page.button(key="shapes:delete").click().run()
+    (asked,) = [text for text in said(page, "markdown") if "will be deleted" in text]
+    assert "hidden 17" in asked and "and Liger kernels, begun 2026-01-02 03:04 UTC" in asked
+    page.button(key="shapes:delete").click()  # AppTest runs whole pages alone, and the dialog is a fragment of its own
+    page.button(key="shapes:really").click().run()
+    assert sorted(path.name for path in folder.iterdir() if not path.name.startswith(".")) == [
+        "own-000016",
+        "own-000018",
+    ]
+
+
+def test_a_press_of_delete_means_what_was_shown(folder):
+    sweeps.write(folder, "own-1", sweeps.BATCHES)
+    page = sound(visit(sweep="own-1"))
+    page.session_state["shapes:delete asked"] = "own-2"  # the page came to another one meanwhile
+    assert not any("will be deleted" in text for text in said(page.run(), "markdown"))
+
+
 def offered(page):
     """The views that a visitor can choose from, by title."""
     return next(one.options for one in page.segmented_control if one.label == "View")
