@@ -256,8 +256,8 @@ def outlasting(series: Sequence[SeriesFacts]) -> str | None:
     clocks = f"were down to {min(read):,} MHz" if read else "may be lower, and were not read"
     return (
         f"At {len(long)} of {counted(len(known), 'point')} a step takes longer than its kernels, up to {percent(most - 1)}, "
-        f"though it does not wait for the CPU: steps run back to back, the profile is short, and under that load the clocks "
-        f"{clocks}. Kernel times and step times may name different winners there."
+        "though it waits little or not at all for the CPU: steps run back to back, the profile is short, and under that load the "
+        f"clocks {clocks}. Kernel times and step times may name different winners there."
     )
 
 

@@ -35,7 +35,7 @@ def who_wins(found: Shown) -> None:
         st.caption(words.plain(longer))
     n = n_words(side.samples for cell in cells for side in cell.sides if side.samples)
     taken = "profiled" if by == "kernel" else "unprofiled"
-    how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} cold compiles"
+    how = f"{told} a step, {taken}, {n} steps a backend and cell over {found.sweep.rounds} rounds, each compiled anew"
     axes = [size.title.lower() for size in axis_sizes(found.sweep)]
     figure = win_map_chart(cells, axes, time=told, source=source(found, how), dark=chrome.is_dark())
     table, columns = shapes_celltables.cells(cells, what=what)

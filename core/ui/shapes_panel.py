@@ -88,8 +88,9 @@ def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None, gone: 
             "A process that has to be started anew repeats its finished calls, unmeasured.",
         )  # fmt: skip
         compiling = f", up to {words.duration(likely.compile_s)} of it compiling" if likely.compile_s else ""
+        takes = f"{words.predicted_duration(likely.seconds)}{compiling}"
         st.caption(
-            f"{words.plain(words.device(machine.device))}, predicted: {words.about(likely.seconds)}{compiling}; at most "
+            f"{words.plain(words.device(machine.device))}, predicted: {takes}; at most "
             f"{words.memory(likely.memory_bytes)} of memory. Computed, and rough: from FLOPs and bytes, and as if every "
             "call of a backend that compiles had to compile anew.",
             help=explain("prediction"),
@@ -156,7 +157,7 @@ def _progress(sweep_id: str) -> None:
 
 
 def _told(progress: Any) -> str:
-    left = f" · {words.about(progress.seconds_left)} left" if progress.seconds_left is not None else ""
+    left = f" · {words.predicted_duration(progress.seconds_left)} left" if progress.seconds_left is not None else ""
     at = ", ".join(part for part in (progress.backend, progress.point) if part)
     doing = f": {progress.text}" if progress.text else ""
     return f"{progress.done:,} of {counted(progress.total, 'run')}{left} · {at or progress.state}{doing}"

@@ -108,7 +108,7 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def about(seconds: float) -> str:
+def predicted_duration(seconds: float) -> str:
     """A predicted duration: "about 5 s", "under 1 s"."""
     return duration(seconds) if seconds < 1 else f"about {duration(seconds)}"
 

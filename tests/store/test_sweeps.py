@@ -1,8 +1,6 @@
 """The sweeps of a store: listed, read, exported, uploaded and deleted; their points found as runs, and never as answers."""
 
-import io
 import threading
-import zipfile
 
 import pytest
 
@@ -17,6 +15,7 @@ from core.sweep import make_sweep, plan, workload_at
 from core.sweep_order import point_id
 from tests.runs import run_file
 from tests.sweeps import BATCHES, MAP, TRAFFIC, point_file, write
+from tests.zips import members_of, zipped
 
 SWEEP = make_sweep(BATCHES)
 POINTS = len(plan(SWEEP))
@@ -34,19 +33,6 @@ def filled(sweeps, *orders, fields=None):
     for order in orders:
         sweeps.add(entry.head.id, order, point_file(entry.head.id, entry.head.sweep, tasks[order]))
     return sweeps.get(entry.head.id)
-
-
-def zipped(members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
-
-
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
 
 
 @pytest.mark.parametrize("fields", [BATCHES, MAP, TRAFFIC])

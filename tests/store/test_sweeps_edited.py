@@ -15,6 +15,7 @@ from core.store.store import Store
 from core.store.sweeps import Sweeps
 from core.sweep import make_sweep, plan
 from tests.sweeps import BATCHES, point_file, write
+from tests.zips import members_of, zipped
 
 SWEEP = make_sweep(BATCHES)
 ARABIC = "".join(map(chr, (0x660,) * 4)) + ".run.zip"
@@ -39,19 +40,6 @@ def changed(data, **changes):
         runfile.read_trace_bytes(data),
         runfile.read_code(data),
     )
-
-
-def members_of(data):
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def zipped(members):
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, data in members.items():
-            archive.writestr(name, data)
-    return buffer.getvalue()
 
 
 WRONG = {

@@ -16,6 +16,7 @@ from core.store.store import Store, StoreError
 from core.ui import words
 from tests.runs import manifest, run_file, trace_bytes
 from tests.store.test_store import altered
+from tests.zips import zipped
 
 
 @pytest.fixture
@@ -29,14 +30,6 @@ def later_format():
     with zipfile.ZipFile(io.BytesIO(run_file())) as archive:
         known = json.loads(archive.read("manifest.json"))
     return zipped({"manifest.json": json.dumps(known | {"format": 99})})
-
-
-def zipped(members):
-    out = io.BytesIO()
-    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, text in members.items():
-            archive.writestr(name, text)
-    return out.getvalue()
 
 
 def test_an_upload_is_listed_as_measured_elsewhere(store):

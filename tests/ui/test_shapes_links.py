@@ -4,38 +4,29 @@ import re
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
-from core.store.sweeps import Sweeps
 from core.sweep import make_sweep
-from core.ui import session, shapes_data, shapes_link
+from core.ui import shapes_link
 from core.workload import make
 from tests import sweeps
+from tests.ui.test_shapes_page import PAGE, viewing_only  # noqa: F401  # the fixture belongs to every page test
+from tests.ui.test_shapes_page import visit as visited
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE, ELSEWHERE = "pages/2_Shapes.py", "pages/3_Runs.py"
+ELSEWHERE = "pages/3_Runs.py"
 #: Fifteen hundred characters: more than this page writes into a link, and a list of sizes all the same.
 LONG = ",".join(str(1_000_000 + at) for at in range(190))
 
 
 @pytest.fixture(autouse=True)
-def viewing_only(home, monkeypatch, tmp_path):
-    """A small install with a store of its own, and no shipped sweeps."""
-    monkeypatch.setattr(session, "can_run", lambda: False)
-    own = Sweeps(home, recordings=tmp_path / "shipped")
-    monkeypatch.setattr(session, "sweeps", lambda: own)
-    shapes_data._shown.clear()
+def two_sweeps(viewing_only, home):  # noqa: F811  # pytest names a fixture by its argument
+    """The store holds two sweeps of one layer."""
     sweeps.write(home / "sweeps", "batches", sweeps.BATCHES)
     sweeps.write(home / "sweeps", "newer", {**sweeps.BATCHES, "values": "1,2"}, created="2026-06-01T00:00:00+00:00")
-    yield
-    shapes_data._shown.clear()
 
 
 def visit(**link):
-    page = AppTest.from_file(str(ROOT / "app.py"), default_timeout=60).switch_page(PAGE)
-    for name, value in link.items():
-        page.query_params[name] = str(value)
-    return sound(page.run())
+    return sound(visited(**link))
 
 
 @pytest.mark.parametrize(

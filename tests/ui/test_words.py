@@ -18,7 +18,7 @@ def test_titles_that_are_alike_are_told_apart_by_their_ids():
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, "under 1 s"), (5.2, "about 5 s"), (120.0, "about 2 min")])
 def test_a_predicted_duration(seconds, told):
-    assert words.about(seconds) == told
+    assert words.predicted_duration(seconds) == told
 
 
 @pytest.mark.parametrize(
