@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from core.analysis.breakeven import UNKNOWN, break_even
@@ -89,6 +90,10 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
         host = " (the CPU sets the pace there, not the GPU)" if most.paced else ""
         told.append(f"The widest margin, at {most.sizes}, is that of {most.words}{host}.")
     told += [f"At {cell.sizes} {cell.words}." for cell in cells if cell.verdict == DEPENDS][:1]
+    causes = Counter(cell.cause for cell in cells if cell.cause)
+    if causes:
+        why = "; ".join(f"{cause} in {counted(n, 'cell')}" for cause, n in causes.most_common())
+        told.append(f"Why cells are unknown: {why}.")
     paced = sum(cell.paced for cell in cells)
     if paced:
         told.append(

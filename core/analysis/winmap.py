@@ -50,7 +50,7 @@ class Side:
 class Cell:
     """One cell. `verdict` is WINS (then `winner` and `runner_up` are series, and `margin` is the share of the runner-up's
     median time that the winner's saves), ALIKE, DEPENDS on the compile, or UNKNOWN; `words` say it. `paced` says, of step
-    times, that some of them wait for the CPU."""
+    times, that some of them wait for the CPU; `cause`, of an UNKNOWN one, the reason without its figures."""
 
     index: int
     values: tuple[int, ...]
@@ -63,6 +63,7 @@ class Cell:
     runner_up: str | None = None
     margin: float | None = None
     paced: bool = False
+    cause: str | None = None
 
 
 def win_map(series: Sequence[SeriesFacts], axes: Sequence[str], *, time: str) -> tuple[Cell, ...]:
@@ -79,7 +80,8 @@ def _cell(series: Sequence[SeriesFacts], index: int, axes: Sequence[str], time: 
     why = _why_unknown(series, sides, index)
     told = time_words(time, (point for one in series for point in one.at(index)))
     if why:
-        return replace(unknown, words=f"unknown: {why}")
+        cause, details = why
+        return replace(unknown, words=f"unknown: {cause}{details}", cause=cause)
     moved = speeds_apart(sound) if time == KERNEL_TIME else None
     low_us, high_us = products_range_us(sound)
     return _judged(unknown, time, told, moved, high_us - low_us if moved else 0.0)
@@ -126,18 +128,27 @@ def _problem(point: PointFacts, time: str) -> str | None:
     return step_doubt(point) if time == STEP_TIME or not point.on_gpu else None
 
 
-def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> str | None:
+def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> tuple[str, str] | None:
+    """The cause, as other cells may share it, and what follows it of this cell alone."""
     for side in sides:
-        if any(point.failure is not None for one in series if one.name == side.series for point in one.at(index)):
-            return f"{side.title} {side.why}"
+        points = (point for one in series if one.name == side.series for point in one.at(index))
+        failure = next((point.failure for point in points if point.failure is not None), None)
+        if failure is not None:
+            return f"{side.title} failed", f": {failure}"
         if len(side.rounds_us) < ROUNDS_MIN:
             because = f" ({side.why})" if side.why else ""
-            return f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count{because}"
+            return f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count", because
     if len(sides) < 2:
-        return "there is nothing to compare it with"
+        return "there is nothing to compare it with", ""
     sound = _sound(series, index)
     devices = {point.device for point in sound}
-    return f"the devices differ ({', '.join(sorted(devices))})" if len(devices) > 1 else clocks_apart(sound)
+    if len(devices) > 1:
+        return "the devices differ", f" ({', '.join(sorted(devices))})"
+    clocks = clocks_apart(sound)
+    if clocks is None:
+        return None
+    cause, bracket, figures = clocks.partition(" (")
+    return cause, bracket + figures
 
 
 def _sound(series: Sequence[SeriesFacts], index: int) -> list[PointFacts]:

@@ -307,6 +307,7 @@ def test_a_map_counts_its_cells_and_names_the_widest_margin():
         "22.0 µs against 44.0 µs.",
         "At batch 8, intermediate 2 it depends on the compile: torch.compile takes 37.0 to 56.0 µs over its 3 cold compiles, "
         "Liger kernels 44.0 µs.",
+        "Why cells are unknown: only 1 of the 3 rounds of Liger kernels count in 1 cell.",
     )
     assert map_findings(cells((flat, flat)), time=KERNEL_TIME) == (
         "By kernel time, of 1 measured cell: nobody is ahead anywhere; 1 has nobody ahead beyond the noise.",
