@@ -8,7 +8,8 @@ import pytest
 from core.analysis.ledger import RECOMPILE_LIMIT
 from core.analysis.padding import padding
 from core.analysis.sizes import KERNEL_TIME
-from core.analysis.winmap import win_map
+from core.analysis.traffic import answer
+from core.analysis.winmap import UNKNOWN, win_map
 from core.shipped_sweeps import shipped_sweeps
 from core.store.sweepfacts import facts
 from core.store.sweeps import SHIPPED, Sweeps
@@ -21,13 +22,17 @@ def sweeps(tmp_path_factory):
 
 
 def of(sweeps, layer, axis, **wanted):
-    """The recorded sweep of a layer along an axis, and its points' calls by backend, in order."""
-    entry = next(
+    """The longest recorded sweep of a layer along an axis, and its points' calls by backend, in order."""
+    along = [
         entry
         for entry in sweeps.entries()
         if (entry.head.sweep.base.layer, entry.head.sweep.axes) == (layer, (axis,))
         and all(getattr(entry.head.sweep, name) == value for name, value in wanted.items())
-    )
+    ]
+    return with_calls(sweeps, max(along, key=lambda entry: len(entry.head.sweep.points)))
+
+
+def with_calls(sweeps, entry):
     manifests = sweeps.manifests(entry)
     calls = {
         name: [m.point.call for m in manifests if m.workload.backend == name] for name in entry.head.sweep.backends
@@ -42,7 +47,8 @@ def compiled(calls):
 def test_they_are_real_runs_of_the_shipped_set(sweeps):
     named = set(shipped_sweeps())
     entries = sweeps.entries()
-    assert entries and {entry.head.sweep for entry in entries} <= named and not sweeps.problems()
+    assert {entry.head.sweep for entry in entries} == named and not sweeps.problems()
+    assert len(entries) == len(named) and all(entry.complete for entry in entries)
     assert sum(path.stat().st_size for path in SHIPPED.rglob("*") if path.is_file()) < 12_000_000
     for entry in entries:
         for manifest in sweeps.manifests(entry):
@@ -66,7 +72,39 @@ def test_a_changing_batch_compiles_twice_and_once_more_for_size_1(sweeps, layer)
     assert [one.ran_eager for one in calls["compile_static"]] == [False] * 8 + [True, True, False, False]
     assert calls["compile_static"][9].limit == RECOMPILE_LIMIT and calls["compile_static"][9].attempts == ()
     assert sum(len(one.jits) for one in calls["liger"]) == 1
-    assert [one.cuda_graphs for one in calls["reduce_overhead"]][-1] == 0
+    graphs = calls["reduce_overhead"]
+    assert [one.cuda_graphs for one in graphs] == [1] * 11 + [0]
+    assert all(bool(one.graph_calls_s) == bool(one.cuda_graphs) for one in graphs)
+
+
+def test_a_changing_batch_of_linear_compiles_twice_and_weights_every_time(sweeps):
+    _, _, calls = of(sweeps, "linear", "batch")
+    assert compiled(calls["compile"]) == [1, 1] + [0] * 10
+    assert compiled(calls["compile_dynamic"]) == [1] + [0] * 11
+    assert [one.ran_eager for one in calls["compile_static"]] == [False] * 8 + [True, True, False, False]
+    for axis in ("in_features", "out_features"):
+        _, _, calls = of(sweeps, "linear", axis)
+        assert compiled(calls["compile"]) == [1] * 8 + [0, 0]
+        assert [one.ran_eager for one in calls["compile"]] == [False] * 8 + [True] * 2
+
+
+def test_max_autotune_is_there_along_the_batch(sweeps):
+    entries = [entry for entry in sweeps.entries() if "max_autotune" in entry.head.sweep.backends]
+    assert {entry.head.sweep.axes for entry in entries} == {("batch",)}
+    _, manifests, calls = with_calls(sweeps, entries[0])
+    assert compiled(calls["max_autotune"]) == [1, 1, 0, 0]
+    first = {name: calls[name][0].first_call_s for name in ("compile", "max_autotune")}
+    assert first["max_autotune"] > 2 * first["compile"]
+    assert all(manifest.step_clocks for manifest in manifests)
+
+
+def test_the_traffic_ends_in_an_answer(sweeps):
+    entry, manifests, calls = with_calls(sweeps, next(e for e in sweeps.entries() if e.head.sweep.kind == "traffic"))
+    series, sweep = facts(entry, manifests, sweeps.spans_beside(entry)), entry.head.sweep
+    found = answer(series, sweep.axes, len(sweep.points))
+    assert found.use in sweep.backends and found.sentence.startswith("Use ")
+    assert compiled(calls["compile_dynamic"]) == [1, 0, 0, 0, 0, 1] + [0] * 10
+    assert sum(len(one.jits) for one in calls["liger"]) == 1
 
 
 @GATED
@@ -129,5 +167,6 @@ def test_the_map_names_winners_and_says_where_it_cannot(sweeps):
     cells = win_map(facts(entry, sweeps.manifests(entry)), entry.head.sweep.axes, time=KERNEL_TIME)
     assert len(cells) == 64 and entry.complete
     won = [cell for cell in cells if cell.winner]
-    assert len(won) >= 10 and all(math.isfinite(cell.margin) and cell.margin > 0.02 for cell in won)
+    assert len(won) >= 15 and sum(cell.verdict != UNKNOWN for cell in cells) == 64
+    assert all(math.isfinite(cell.margin) and cell.margin > 0.02 for cell in won)
     assert all(cell.words for cell in cells)

@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from statistics import median
 
 from core.analysis.breakeven import UNKNOWN, break_even
-from core.analysis.ledger import SeriesFacts
+from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.padding import padding
 from core.analysis.points import (
     BUSY_HOST,
     NOISE,
+    OUTLASTS,
     outlasts_kernels,
     step_doubt,
 )
@@ -257,12 +259,30 @@ def outlasting(series: Sequence[SeriesFacts]) -> str | None:
     most = max(
         point.step_us.median / point.kernel_time_us.median for point in long if point.step_us and point.kernel_time_us
     )
-    read = [mhz for point in long for mhz in point.step_clocks_mhz]
-    clocks = f"were down to {min(read):,} MHz" if read else "may be lower, and were not read"
     return (
         f"At {len(long)} of {counted(len(known), 'point')} a step takes longer than its kernels, up to {percent(most - 1)}, "
-        "though it waits little or not at all for the CPU: steps run back to back, the profile is short, and under that load the "
-        f"clocks {clocks}. Kernel times and step times may name different winners there."
+        f"though it waits little or not at all for the CPU: steps run back to back, the profile is short. {_slowing(long)}"
+        "Kernel times and step times may name different winners there."
+    )
+
+
+def _slowing(long: Sequence[PointFacts]) -> str:
+    """Whether these steps get longer while their burst lasts, and which clocks were read meanwhile."""
+    read = [mhz for point in long for mhz in point.step_clocks_mhz]
+    span = " to ".join(f"{mhz:,}" for mhz in sorted({min(read), max(read)})) + " MHz" if read else ""
+    clocks = f"Clocks read meanwhile: {span}. " if read else "Nobody read the clocks meanwhile. "
+    shares = [
+        tuple(end / point.kernel_time_us.median for end in point.step_ends_us)
+        for point in long
+        if point.step_ends_us and point.kernel_time_us
+    ]
+    if not shares:
+        return clocks
+    first, last = (median(ends) for ends in zip(*shares, strict=True))
+    slower = "under load the GPU gets slower. " if first <= OUTLASTS < last else ""
+    return (
+        f"The first fifth of these steps takes {first:.2f} times as long as the kernels, the last {last:.2f} times (medians over "
+        f"{counted(len(shares), 'point')}){': ' if slower else '. '}{slower}{clocks}"
     )
 
 

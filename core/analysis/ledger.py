@@ -141,7 +141,8 @@ class PointFacts:
     in turns with it, sharing the CPU. `peak_memory_bytes` is that of its steps, and of its first calls, too, where
     `first_call_memory_bytes` is None. `dims` says which size each dimension of the call's tensors holds. `products` is None
     where a matrix product was not timed steadily, on a GPU. `measured_later` says that it was measured again after later
-    points of its list, which never lived with this call.
+    points of its list, which never lived with this call. `step_ends_us` are the medians of the first and the last fifth of
+    the burst that `step_us` sums up (None where it is too short to tell).
     """
 
     run_id: str
@@ -171,6 +172,7 @@ class PointFacts:
     products: Products | None = None
     measured_later: bool = False
     step_clocks_mhz: tuple[int, ...] = ()
+    step_ends_us: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

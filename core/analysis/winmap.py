@@ -80,8 +80,8 @@ def _cell(series: Sequence[SeriesFacts], index: int, axes: Sequence[str], time: 
     why = _why_unknown(series, sides, index)
     told = time_words(time, (point for one in series for point in one.at(index)))
     if why:
-        cause, details = why
-        return replace(unknown, words=f"unknown: {cause}{details}", cause=cause)
+        cause, in_full = why
+        return replace(unknown, words=f"unknown: {in_full}", cause=cause)
     moved = speeds_apart(sound) if time == KERNEL_TIME else None
     low_us, high_us = products_range_us(sound)
     return _judged(unknown, time, told, moved, high_us - low_us if moved else 0.0)
@@ -129,26 +129,25 @@ def _problem(point: PointFacts, time: str) -> str | None:
 
 
 def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> tuple[str, str] | None:
-    """The cause, as other cells may share it, and what follows it of this cell alone."""
+    """The cause, as other cells may share it, and the same with what is this cell's alone."""
     for side in sides:
         points = (point for one in series if one.name == side.series for point in one.at(index))
         failure = next((point.failure for point in points if point.failure is not None), None)
         if failure is not None:
-            return f"{side.title} failed", f": {failure}"
+            return f"{side.title} failed", f"{side.title} failed: {failure}"
         if len(side.rounds_us) < ROUNDS_MIN:
             because = f" ({side.why})" if side.why else ""
-            return f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count", because
+            cause = f"fewer than {ROUNDS_MIN} rounds of {side.title} count"
+            return cause, f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count{because}"
     if len(sides) < 2:
-        return "there is nothing to compare it with", ""
+        alone = "there is nothing to compare it with"
+        return alone, alone
     sound = _sound(series, index)
     devices = {point.device for point in sound}
     if len(devices) > 1:
-        return "the devices differ", f" ({', '.join(sorted(devices))})"
+        return "the devices differ", f"the devices differ ({', '.join(sorted(devices))})"
     clocks = clocks_apart(sound)
-    if clocks is None:
-        return None
-    cause, bracket, figures = clocks.partition(" (")
-    return cause, bracket + figures
+    return None if clocks is None else (clocks.partition(" (")[0], clocks)
 
 
 def _sound(series: Sequence[SeriesFacts], index: int) -> list[PointFacts]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from statistics import median
 
 from core.analysis.ledger import PointFacts, Products, SeriesFacts
 from core.analysis.numerics import Difference, mismatch
 from core.analysis.stack import Setting
 from core.store.head import head_of
-from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, throttle_words
+from core.store.manifest import PROTOCOL, THROTTLE_MASK, Manifest, Samples, throttle_words
 from core.store.point import Point
 from core.store.spans import Span, overlap, span_of
 from core.store.sweepentry import SweepEntry
@@ -16,6 +17,8 @@ from core.sweep import Sweep, workload_at
 from core.workload import backend_of, layer_of
 
 _GENERATED = "triton_"
+#: Fewer steps at an end of a burst tell the first step's hiccup.
+_FIFTH_MIN = 3
 
 
 def facts(entry: SweepEntry, manifests: Sequence[Manifest], beside: Sequence[Span] = ()) -> tuple[SeriesFacts, ...]:
@@ -60,6 +63,7 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         first_call_memory_bytes=point.first_call_memory_bytes,
         clocks_mhz=setting.clocks_mhz,
         step_clocks_mhz=tuple(sample.sm_mhz for sample in manifest.step_clocks if sample.sm_mhz is not None),
+        step_ends_us=_ends(manifest.step_us),
         doubt=setting.doubt,
         worst_error=head.error,
         failure=head.failure,
@@ -71,6 +75,14 @@ def _point_facts(sweep: Sweep, manifest: Manifest, beside: Sequence[Span]) -> Po
         if setting.on_gpu  # on a CPU what else runs there differs more than they do
         else None,
     )
+
+
+def _ends(steps: Samples | None) -> tuple[float, float] | None:
+    """The medians of the first and the last fifth of the steps, in µs."""
+    count = len(steps.values) // 5 if steps is not None else 0
+    if steps is None or count < _FIFTH_MIN:
+        return None
+    return median(steps.values[:count]), median(steps.values[-count:])
 
 
 def _products(point: Point, names: Sequence[str]) -> Products | None:
