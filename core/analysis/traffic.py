@@ -8,7 +8,17 @@ from dataclasses import dataclass, replace
 
 from core.analysis.breakeven import lost_to_compiling_s
 from core.analysis.ledger import PointFacts, SeriesFacts
-from core.analysis.points import NOISE, STEPS_MIN, VARIES, apart, indices, plain_series, step_doubt, unsteady
+from core.analysis.points import (
+    NOISE,
+    STEPS_MIN,
+    VARIES,
+    apart,
+    cpu_sets_pace,
+    indices,
+    plain_series,
+    step_doubt,
+    unsteady,
+)
 from core.analysis.wording import about, counted, listed, percent, seconds, sizes_words
 
 #: Rows that can be compared must hold this share of the calls for an answer.
@@ -118,7 +128,16 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None 
     judged = _judged(costs, base, left)
     silent = next((bill.eager_calls for bill, _ in costs if bill.series == judged.use), None)
     eager = f" {silent:,} of its calls silently ran eager." if silent else ""
-    return replace(judged, sentence=judged.sentence + eager + beside)
+    return replace(judged, sentence=judged.sentence + eager + _paced(alike) + beside)
+
+
+def _paced(series: Sequence[SeriesFacts]) -> str:
+    """At how many rows the CPU sets the pace of some backend: what is said there is said of this host."""
+    slow = {point.index for one in series for point in one.points if cpu_sets_pace(point)}
+    if not slow:
+        return ""
+    rows = counted(len(indices(series)), "row")
+    return f" At {len(slow)} of {rows} this host's CPU sets the pace of some backend: a faster one may turn the answer."
 
 
 def _bill(one: SeriesFacts, axes: Sequence[str], rows: int, *, compiled_elsewhere_s: float = 0.0) -> Bill:

@@ -275,3 +275,12 @@ def test_silent_eager_calls_memory_and_failures_are_on_the_bill():
 
 def test_nothing_measured_is_said():
     assert answer((), AXES) == Answer(None, "Nothing was measured yet.")
+
+
+def test_rows_whose_pace_the_cpu_sets_are_told_with_the_answer():
+    paced = dataclasses.replace(FAST.points[0], kernel_time_us=about(20.0))
+    sentence = answer((EAGER, of("compile", paced, FAST.points[1])), AXES).sentence
+    assert sentence.endswith(
+        " At 1 of 2 rows this host's CPU sets the pace of some backend: a faster one may turn the answer."
+    )
+    assert "CPU" not in answer((EAGER, FAST), AXES).sentence
