@@ -225,7 +225,8 @@ class Conductor:
         raise AssertionError("every attempt returns or raises")
 
     def _waits(self, ahead: int) -> None:
-        _Reporter(self._say, self._cancelled).waits(f"{counted(ahead, 'sweep')} ahead")
+        ended = f"{counted(ahead, 'sweep')} before it {'has' if ahead == 1 else 'have'} ended"
+        _Reporter(self._say, self._cancelled).waits(f"its turn comes when {ended}")
 
     def _say(self, **changes: Any) -> None:
         with self._lock:

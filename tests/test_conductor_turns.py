@@ -56,7 +56,7 @@ def line(sweeps):
 
 
 def _ahead(number):
-    return f"{number} sweep{'' if number == 1 else 's'} ahead"
+    return f"its turn comes when {number} sweep{' before it has' if number == 1 else 's before it have'} ended"
 
 
 def test_the_next_wait_in_the_order_in_which_they_came(line):
@@ -75,7 +75,7 @@ def test_one_that_ends_lets_the_next_in(line):
     conductors, _, begun = line
     conductors[0].cancel()
     until(lambda: conductors[2].progress.text == "measuring")
-    until(lambda: [one.progress.text for one in conductors[3:]] == ["1 sweep ahead", "2 sweeps ahead"])
+    until(lambda: [one.progress.text for one in conductors[3:]] == [_ahead(1), _ahead(2)])
     assert begun[2] == conductors[2].entry.head.id
 
 
@@ -84,7 +84,7 @@ def test_one_that_waits_is_cancelled_at_once_and_given_free(line, sweeps):
     conductors[3].cancel()
     conductors[3].join(2)
     assert conductors[3].progress.state == CANCELLED
-    until(lambda: conductors[4].progress.text == "2 sweeps ahead")
+    until(lambda: conductors[4].progress.text == _ahead(2))
     with conducting(conductors[3].entry):
         pass
     sweeps.delete(conductors[3].entry.head.id)

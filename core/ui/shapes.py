@@ -169,9 +169,11 @@ def not_run_yet(found: Found) -> None:
         return
     st.caption("Nearest sweeps at hand:")
     with st.container(horizontal=True):
-        for entry in near[:_NEAREST_MAX]:
+        nearest = near[:_NEAREST_MAX]
+        titles = words.distinct({entry.head.id: _listed(entry) for entry in nearest})
+        for entry in nearest:
             st.page_link(
-                PAGE, label=words.plain(_listed(entry)), icon=":material/near_me:",
+                PAGE, label=words.plain(titles[entry.head.id]), icon=":material/near_me:",
                 query_params=shapes_link.to_sweep(entry.head.sweep, entry.head.id),
             )  # fmt: skip
 

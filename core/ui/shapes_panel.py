@@ -34,6 +34,8 @@ def show(found: Found) -> None:
     if own is not None and shapes.is_running(own.head.id):
         _progress(own.head.id)
         return
+    if own is not None and progress is not None and _went_on(own):
+        st.rerun()
     if st.session_state.get(_PROBLEM):
         st.error(words.plain(st.session_state[_PROBLEM]), icon=":material/error:")
     if progress is not None:
@@ -54,6 +56,13 @@ def show(found: Found) -> None:
     else:
         with st.expander(f"Run this sweep on {machine.short}", icon=":material/play_arrow:"):
             _offer(found.picked, machine, None, frozenset())
+
+
+def _went_on(own: SweepEntry) -> bool:
+    """Whether points were added since the page began to draw: its last one may come in while the page is being drawn, and
+    nothing would draw it again."""
+    now = session.sweeps().get(own.head.id)
+    return now is not None and now.stamp != own.stamp
 
 
 def _offer(sweep: Sweep, machine: Machine, unfinished: SweepEntry | None, gone: frozenset[int]) -> None:
@@ -103,7 +112,8 @@ def _asks(sweep: Sweep, unfinished: SweepEntry | None, done: frozenset[int], mac
         return f"Run {counted(in_all, 'run')} on {machine.short}"
     if unfinished.complete:
         return f"Try again {counted(in_all - len(done), 'run')} whose process died"
-    return f"Resume: {in_all - len(done):,} of {counted(in_all, 'run')} are missing"
+    missing = in_all - len(done)
+    return f"Resume: {missing:,} of {counted(in_all, 'run')} {'is' if missing == 1 else 'are'} missing"
 
 
 def _allowed(sweep: Sweep, likely: Likely) -> bool:

@@ -121,7 +121,10 @@ def fields_now() -> dict[str, str]:
         fields[axis] = _get(axis)
         fields[_VALUES[axis]] = ",".join(_get(_VALUES[axis]).replace(",", " ").split())
     if kind == "traffic":
-        fields["rows"] = ";".join(line.strip() for line in _get(_LOG).splitlines() if line.strip())
+        lines = [line.strip() for line in _get(_LOG).splitlines() if line.strip()]
+        # Semicolons part the rows of a link; in lines without commas they part cells, as some spreadsheets write them.
+        parted = len(lines) > 1 and not any("," in line for line in lines)
+        fields["rows"] = ";".join(line.replace(";", ",") if parted else line for line in lines)
     fields |= {name: str(_get(name)) for name in fixed_sizes()}
     fields |= {flag.name: "on" if _get(flag.name) else "off" for flag in layer.flags}
     fields["backends"] = ",".join(_get("backends"))
@@ -367,6 +370,8 @@ def _take_csv() -> None:
             raise WorkloadError(
                 f"The file has {words.memory(len(data))}, far more than {POINTS_MAX} rows need; sum it up first."
             )
+        if not data.strip():
+            raise WorkloadError("The file is empty; give rows of batch, seq, count.")
         _set(_LOG, data.decode("utf-8-sig"))
     except UnicodeDecodeError:
         st.session_state[_UPLOAD_TOLD] = "The file is no text in UTF-8; save it as CSV, then upload it again."

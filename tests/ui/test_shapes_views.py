@@ -60,6 +60,23 @@ def test_a_point_whose_process_died_can_be_tried_again(folder, monkeypatch, leav
     assert resumed == ["batches"]
 
 
+def test_a_sweep_that_ends_while_its_page_is_drawn_is_drawn_whole(folder, monkeypatch):
+    sweeps.write(folder, "batches", sweeps.BATCHES, leave_out=(15,))
+    sweep = make_sweep(sweeps.BATCHES)
+    told = []
+
+    def progress(sweep_id):
+        told.append(sweep_id)
+        if len(told) == 1:  # the page has looked the sweep up, and begins to draw it
+            (folder / "batches" / "0015.run.zip").write_bytes(point_file("batches", sweep, plan(sweep)[15]))
+        return Progress("batches", "done", 16, 16)
+
+    monkeypatch.setattr(session, "engine", object)
+    monkeypatch.setattr(session, "sweep_progress", progress)
+    page = sound(visit(sweep="batches"))
+    assert told and not [text for text in said(page, "markdown") if "15 of 16 runs" in text]
+
+
 def test_a_view_that_fails_leaves_the_way_to_delete(folder, monkeypatch):
     def failing(found):
         raise OverflowError("cannot convert float infinity to integer")
