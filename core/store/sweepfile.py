@@ -112,13 +112,19 @@ def point_problem(head: SweepHead, order: int, manifest: Manifest) -> str | None
 
 
 def pack(head: SweepHead, points: Mapping[int, bytes]) -> bytes:
-    """The sweep as one zip; run files are zips already and are stored as they are."""
+    """The sweep as one zip, the same bytes whenever it is packed; run files are zips already and are stored as they are."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
-        archive.writestr(HEAD, encode(head))
+        archive.writestr(_member(HEAD), encode(head))
         for order in sorted(points):
-            archive.writestr(name_of(order), points[order])
+            archive.writestr(_member(name_of(order)), points[order])
     return buffer.getvalue()
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    found = zipfile.ZipInfo(name)  # of 1980: the moment of packing is nothing of the sweep's
+    found.external_attr = 0o644 << 16
+    return found
 
 
 def unpack(
