@@ -103,7 +103,9 @@ class Conductor:
     def progress(self) -> Progress:
         """Where it stands now."""
         with self._lock:
-            return replace(self._progress, seconds_left=self._seconds_left())
+            found = replace(self._progress, seconds_left=self._seconds_left())
+        stopping = self._cancelled.is_set() and found.state in LIVE_STATES
+        return replace(found, text="being cancelled", seconds_left=None) if stopping else found
 
     @property
     def live(self) -> bool:

@@ -231,9 +231,11 @@ def test_cancelling_stops_at_the_next_report_and_leaves_what_is_there(sweeps):
     assert reached.wait(10)
     start = time.monotonic()
     conductor.cancel()
+    assert conductor.progress.state == CANCELLED or conductor.progress.text == "being cancelled"
     conductor.join(10)
     assert time.monotonic() - start < 2
     assert (conductor.progress.state, conductor.progress.done) == (CANCELLED, 2)
+    assert conductor.progress.text != "being cancelled"
     assert Conductor(sweeps, entry, Bench()).run().state == DONE
 
 

@@ -51,7 +51,9 @@ def follow_link() -> None:
             )
         elif fields and not _is_of(entry.head.sweep, fields):
             told = f"The sweep {wanted[:80]} is of other sizes than the link names; what the link names is shown."
-            entry = None
+            own, entry = to_sweep_fields(entry.head.sweep), None
+            if all(fields.get(name, own.get(name)) == own.get(name) for name in ("kind", "layer", "axis", "axis2")):
+                fields = own | fields  # a link that names a few sizes means the rest of the sweep's
     if entry is None and at_hand:
         entry = _first([one for one in session.sweeps().entries() if _is_of_kind(one.head.sweep, fields)])
     if entry is not None:

@@ -79,7 +79,8 @@ def load(fields: Mapping[str, str]) -> str | None:
         _set(values, ", ".join(fields.get(values, chosen).replace(",", " ").split()))
     # A layer may have a size of that name, which a link then means unless it is one of traffic.
     rows = fields.get("rows", _TRAFFIC) if kind == "traffic" else _TRAFFIC
-    _set(_LOG, rows.replace(";", "\n"))
+    in_one_line = "\n" not in rows and "," in rows  # as links to a sweep name its rows; else semicolons may part cells
+    _set(_LOG, rows.replace(";", "\n") if in_one_line else rows)
     for size in layer.sizes:
         _set(size.name, fields.get(size.name, str(size.default)))
     for flag in layer.flags:
@@ -121,10 +122,7 @@ def fields_now() -> dict[str, str]:
         fields[axis] = _get(axis)
         fields[_VALUES[axis]] = ",".join(_get(_VALUES[axis]).replace(",", " ").split())
     if kind == "traffic":
-        lines = [line.strip() for line in _get(_LOG).splitlines() if line.strip()]
-        # Semicolons part the rows of a link; in lines without commas they part cells, as some spreadsheets write them.
-        parted = len(lines) > 1 and not any("," in line for line in lines)
-        fields["rows"] = ";".join(line.replace(";", ",") if parted else line for line in lines)
+        fields["rows"] = "\n".join(line.strip() for line in _get(_LOG).splitlines())
     fields |= {name: str(_get(name)) for name in fixed_sizes()}
     fields |= {flag.name: "on" if _get(flag.name) else "off" for flag in layer.flags}
     fields["backends"] = ",".join(_get("backends"))

@@ -53,6 +53,18 @@ def test_an_id_with_some_of_its_fields_is_that_sweep(fields):
     assert page.query_params["sweep"] == "batches" and not page.warning
 
 
+def test_an_id_with_another_list_means_the_rest_of_that_sweep(home):
+    fields = {"layer": "swiglu_mlp", "axis": "batch", "values": "4,8", "hidden": "96", "backends": "compile"}
+    sweeps.write(home / "sweeps", "swiglu", fields)
+    page = visit(sweep="swiglu", values="9,9")
+    state = page.session_state
+    assert [state[f"shape:{name}"] for name in ("layer", "values", "hidden")] == ["swiglu_mlp", "9, 9", "96"]
+    assert state["shape:backends"] == ["compile"]
+    assert any("of other sizes than the link names" in one.value for one in page.warning)
+    page = visit(sweep="swiglu", layer="softmax", values="9,9")
+    assert page.session_state["shape:layer"] == "softmax"
+
+
 def test_a_sweep_that_is_gone_is_told_with_what_is_shown_instead():
     page = visit(sweep="gone", layer="geglu_mlp", axis="batch")
     assert "one that is here is shown" in page.warning[0].value.replace("\\", "")

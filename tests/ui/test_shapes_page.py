@@ -310,25 +310,6 @@ def test_the_axis_and_its_ready_made_lists():
     assert picked(page, "batch") == "64"
 
 
-def test_an_uploaded_log_fills_the_rows():
-    page = visit(kind="traffic")
-    page.file_uploader(key="shape:csv").upload("log.csv", b"batch,seq,count\n4,64,10\n8,64,5\n", "text/csv").run()
-    assert sound(page).text_area(key="shape:traffic rows").value == "batch,seq,count\n4,64,10\n8,64,5\n"
-    assert any("Not run yet" in text and "2 points" in text for text in said(page, "warning"))
-    page.file_uploader(key="shape:csv").upload("log.csv", b"\xff\xfe\x00bad", "text/csv").run()
-    assert any("no text in UTF-8" in text for text in said(sound(page), "warning"))
-    page.text_area(key="shape:traffic rows").set_value("4,64,10").run()
-    page.file_uploader(key="shape:csv").upload("empty.csv", b" \n", "text/csv").run()
-    assert any("The file is empty" in text for text in said(sound(page), "warning"))
-    assert page.text_area(key="shape:traffic rows").value == "4,64,10"
-
-
-def test_rows_may_part_their_cells_by_semicolons():
-    page = visit(kind="traffic", layer="linear")
-    page.text_area(key="shape:traffic rows").set_value("batch;seq;count\n1;4;3\n2;4;5").run()
-    assert any("Not run yet" in text and "2 points" in text for text in said(sound(page), "warning"))
-
-
 def test_a_sweep_goes_out_as_one_zip_and_comes_in_again(folder, home):
     sweeps.write(folder, "batches", sweeps.BATCHES)
     data = session.sweeps().export(session.sweeps().get("batches"))
