@@ -149,7 +149,7 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     return replace(
         unknown,
         verdict=verdict,
-        words=_paced(one, known)
+        words=_paced((one, base), known)
         + _words(verdict, lost_s, won, calls, base.title, "as in the list", between)
         + where
         + _mixed(known),
@@ -163,17 +163,21 @@ def _of_list(one: SeriesFacts, base: SeriesFacts, at: Sequence[int], axes: Seque
     )
 
 
-def _paced(one: SeriesFacts, rows: Sequence[PayBack]) -> str:
-    """At how many of the sizes the CPU sets the pace, not the GPU: there a step tells of this host as much as of a kernel."""
-    points = [point for row in rows if (point := first_round(one, row.index)) is not None and point.on_gpu]
-    slow = sum(map(cpu_sets_pace, points))
-    return f"on this host, whose CPU sets the pace at {slow} of {counted(len(points), 'call')}: " if slow else ""
+def _paced(both: Sequence[SeriesFacts], rows: Sequence[PayBack]) -> str:
+    """At how many of the sizes the CPU sets the pace of either, not the GPU: there a step tells of the host as much as of a
+    kernel."""
+    points = [[first_round(one, row.index) for one in both] for row in rows]
+    slow = sum(any(point is not None and cpu_sets_pace(point) for point in pair) for pair in points)
+    told = f"on the machine that measured this, whose CPU sets the pace at {slow} of {counted(len(points), 'call')}: "
+    return told if slow else ""
 
 
 def _mixed(rows: Sequence[PayBack]) -> str:
-    """Where some calls are ahead and others behind, in how many: the sum alone would hide it."""
-    ahead, behind = (sum(row.verdict in which for row in rows) for which in ((PAYS, AT_ONCE), (NEVER, UNTIL)))
-    return f"; ahead at {ahead} of these calls, behind at {behind}" if ahead and behind else ""
+    """Where not all calls go the same way, how many go which: the sum alone would hide it."""
+    ways = {"ahead": (PAYS, AT_ONCE), "behind": (NEVER, UNTIL), "alike": (ALIKE,)}
+    counts = {way: sum(row.verdict in which for row in rows) for way, which in ways.items()}
+    told = [f"{way} at {count}" for way, count in counts.items() if count]
+    return f"; of these calls {', '.join(told)}" if len(told) > 1 else ""
 
 
 def _step(series: SeriesFacts, index: int) -> Spread | None:

@@ -12,8 +12,11 @@ from core.analysis.ledger import PointFacts, SeriesFacts
 from core.analysis.padding import padding
 from core.analysis.points import (
     BUSY_HOST,
+    GAPS_US,
     NOISE,
     OUTLASTS,
+    PACED,
+    cpu_sets_pace,
     outlasts_kernels,
     step_doubt,
 )
@@ -99,8 +102,8 @@ def map_findings(cells: Sequence[Cell], *, time: str) -> tuple[str, ...]:
     paced = sum(cell.paced for cell in cells)
     if paced:
         told.append(
-            f"In {paced} of {counted(len(cells), 'cell')} steps of some backend wait for the CPU: there they tell of this host "
-            "as much as of the kernels."
+            f"In {paced} of {counted(len(cells), 'cell')} steps of some backend wait for the CPU: there they tell of the "
+            "machine's CPU as much as of the kernels."
         )
     return tuple(told)
 
@@ -251,38 +254,49 @@ def busy(series: Sequence[SeriesFacts]) -> str | None:
 
 
 def outlasting(series: Sequence[SeriesFacts]) -> str | None:
-    """How many steps take longer than their kernels although the GPU is busy, None where none does."""
-    known = [point for one in series for point in one.points if point.on_gpu and point.step_us and point.kernel_time_us]
+    """Where steps take longer than their kernels though the CPU does not set the pace, and whether they get longer within their
+    burst; None where none does."""
+    timed = [point for one in series for point in one.points if point.on_gpu and point.step_us and point.kernel_time_us]
+    known = [point for point in timed if not cpu_sets_pace(point)]
     long = [point for point in known if outlasts_kernels(point)]
     if not long:
         return None
     most = max(
         point.step_us.median / point.kernel_time_us.median for point in long if point.step_us and point.kernel_time_us
     )
+    paced = (
+        f" (at {len(timed) - len(known)} more it takes longer than that: the CPU sets the pace)"
+        if len(timed) > len(known)
+        else ""
+    )
     return (
-        f"At {len(long)} of {counted(len(known), 'point')} a step takes longer than its kernels, up to {percent(most - 1)}, "
-        f"though it waits little or not at all for the CPU: steps run back to back, the profile is short. {_slowing(long)}"
+        f"At {len(long)} of the {counted(len(known), 'point')} whose step takes at most {PACED:g} times its kernels{paced}, the "
+        f"step takes over {OUTLASTS - 1:.0%} and {GAPS_US:.0f} µs longer than these, up to {percent(most - 1)}.{_slowing(long)} "
         "Kernel times and step times may name different winners there."
     )
 
 
 def _slowing(long: Sequence[PointFacts]) -> str:
-    """Whether these steps get longer while their burst lasts, and which clocks were read meanwhile."""
-    read = [mhz for point in long for mhz in point.step_clocks_mhz]
-    span = " to ".join(f"{mhz:,}" for mhz in sorted({min(read), max(read)})) + " MHz" if read else ""
-    clocks = f"Clocks read meanwhile: {span}. " if read else "Nobody read the clocks meanwhile. "
-    shares = [
-        tuple(end / point.kernel_time_us.median for end in point.step_ends_us)
+    """At how many of these points the steps begin at the pace of their kernels and get longer within their burst."""
+    ends = {
+        point.run_id: (first, last)
         for point in long
         if point.step_ends_us and point.kernel_time_us
-    ]
-    if not shares:
-        return clocks
-    first, last = (median(ends) for ends in zip(*shares, strict=True))
-    slower = "under load the GPU gets slower. " if first <= OUTLASTS < last else ""
+        for first, last in [[end / point.kernel_time_us.median for end in point.step_ends_us]]
+        if first <= OUTLASTS < last
+    }
+    if not ends:
+        return ""
+    read = [mhz for point in long if point.run_id in ends for mhz in point.step_clocks_mhz]
+    span = " to ".join(f"{mhz:,}" for mhz in sorted({min(read), max(read)})) if read else ""
+    clocks = f"clocks read meanwhile: {span} MHz" if read else "nobody read the clocks meanwhile"
+    first, last = (median(values) for values in zip(*ends.values(), strict=True))
+    other = len(long) - len(ends)
+    rest = f" At the other {other} the burst begins longer already, or is too short to tell." if other else ""
     return (
-        f"The first fifth of these steps takes {first:.2f} times as long as the kernels, the last {last:.2f} times (medians over "
-        f"{counted(len(shares), 'point')}){': ' if slower else '. '}{slower}{clocks}"
+        f" At {len(ends)} of these the steps get longer while they run back to back, from {first:.2f} to {last:.2f} times the "
+        f"kernels (first and last fifth of the burst, medians), which a short profile does not see; why is unknown ({clocks})."
+        f"{rest}"
     )
 
 

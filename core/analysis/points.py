@@ -16,11 +16,11 @@ _NOISE_US = 0.1
 #: Fewer steps than these say nothing of their own spread.
 STEPS_MIN = 3
 #: What is said of times whose very middle half is wide.
-VARIES = "the times vary widely: something else was at work on the machine"
+VARIES = "the times vary widely: something else may have been at work on the machine"
 #: A step that takes so much longer than its kernels waits for the CPU.
 PACED = 1.3
 #: Gaps between the kernels of a step make some microseconds; what exceeds these is of another kind.
-OUTLASTS, _GAPS_US = 1.05, 30.0
+OUTLASTS, GAPS_US = 1.05, 30.0
 #: Repeats of the same call may differ by as much before their host is called unsteady.
 STEADY = 1.25
 #: Short matrix products differ by as many microseconds from run to run at the same speed of the device.
@@ -79,7 +79,7 @@ def outlasts_kernels(point: PointFacts) -> bool:
     step, kernels = point.step_us, point.kernel_time_us
     if not point.on_gpu or step is None or kernels is None or cpu_sets_pace(point):
         return False
-    return step.median > OUTLASTS * kernels.median and step.median - kernels.median > _GAPS_US
+    return step.median > OUTLASTS * kernels.median and step.median - kernels.median > GAPS_US
 
 
 def step_doubt(point: PointFacts) -> str | None:

@@ -10,6 +10,7 @@ from itertools import pairwise
 
 from core.analysis.families import short_name
 from core.analysis.ledger import PointFacts, SeriesFacts
+from core.analysis.points import VARIES
 from core.analysis.spread import Spread
 from core.analysis.wording import sizes_words
 from core.roles import Role
@@ -207,6 +208,6 @@ def _time(
         time_us=time_us,
         kernels=kernels,
         is_eager=point.call is not None and point.call.ran_eager,
-        doubt=point.doubt,
+        doubt=point.doubt or (VARIES if time_us.is_wide else None),
         clock_mhz=min(clocks_mhz, default=None),
     )

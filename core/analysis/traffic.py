@@ -107,10 +107,13 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None 
     why = next(iter(apart_at.values()), "")
     if share < _SHARE_MIN:
         return Answer(None, f"What to use is unknown: {why}.{beside}")
+    scope = ""
     if apart_at:
         part = f"{len(indices(alike))} of {counted(len(indices(able)), 'row')}"
         calls = percent(share) if share < 0.995 else "more than 99%"
-        beside = f" This is over the steps of {part}, {calls} of the calls: {why}.{beside}"
+        scope = f" for the {part} that can be compared ({calls} of the calls; all compiling counted)"
+        first = "one of them " if len(apart_at) > 1 else ""
+        beside = f" Left out on every backend: {counted(len(apart_at), 'row')}, {first}{why}.{beside}"
     spent = {
         one.name: sum(lost_to_compiling_s(one, point) or 0.0 for point in one.points if point.index in apart_at)
         for one in able
@@ -121,23 +124,24 @@ def answer(series: Sequence[SeriesFacts], axes: Sequence[str], rows: int | None 
     if len(costs) == 1:
         ((bill, cost),) = costs
         return Answer(
-            None, f"{bill.title}: {seconds(cost.total_s)} in all; there is nothing to compare it with.{beside}"
+            None,
+            f"{bill.title}: {seconds(cost.total_s)}{scope or ' in all'}; there is nothing to compare it with.{beside}",
         )
     plain = plain_series(alike)
     base = next((pair for pair in costs if plain and pair[0].series == plain.name), None)
-    judged = _judged(costs, base, left)
+    judged = _judged(costs, base, left, scope)
     silent = next((bill.eager_calls for bill, _ in costs if bill.series == judged.use), None)
     eager = f" {silent:,} of its calls silently ran eager." if silent else ""
     return replace(judged, sentence=judged.sentence + eager + _paced(alike) + beside)
 
 
 def _paced(series: Sequence[SeriesFacts]) -> str:
-    """At how many rows the CPU sets the pace of some backend: what is said there is said of this host."""
+    """At how many rows the CPU sets the pace of some backend: what is said there is said of its host."""
     slow = {point.index for one in series for point in one.points if cpu_sets_pace(point)}
     if not slow:
         return ""
     rows = counted(len(indices(series)), "row")
-    return f" At {len(slow)} of {rows} this host's CPU sets the pace of some backend: a faster one may turn the answer."
+    return f" At {len(slow)} of {rows} the measuring machine's CPU sets the pace of some backend: a faster CPU may turn that."
 
 
 def _bill(one: SeriesFacts, axes: Sequence[str], rows: int, *, compiled_elsewhere_s: float = 0.0) -> Bill:
@@ -222,7 +226,8 @@ def _varies(one: SeriesFacts, point: PointFacts) -> str | None:
     return f"{one.title}: {VARIES}" if point.step_us is not None and point.step_us.is_wide else None
 
 
-def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | None, rows: int) -> Answer:
+def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | None, rows: int, scope: str) -> Answer:
+    """The answer; `scope` says which part of the traffic it is for, "" for all of it."""
     best, cost = min(able, key=lambda pair: pair[1].total_s)
     others = [pair for pair in able if pair[0] is not best]
     alike = [bill for bill, other in others if _is_alike(cost, other)]
@@ -234,7 +239,9 @@ def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | N
         who = listed([best.title, *(bill.title for bill in alike)])
         ahead = cost.growing_s < base[1].growing_s * (1 - NOISE)
         more = f"; the more of the same traffic, the more {best.title} is ahead" if ahead else turned
-        sentence = f"Stay with {base[0].title}: no difference beyond the noise between {who}, about {took}{more}."
+        sentence = (
+            f"Stay with {base[0].title}: no difference beyond the noise between {who}, about {took}{scope}{more}."
+        )
         return Answer(None, sentence, flip=flip)
     equal = f" (as good: {listed([bill.title for bill in alike])})" if alike else ""
     if base is None or base[0] is best:
@@ -242,12 +249,14 @@ def _judged(able: Sequence[tuple[Bill, Seconds]], base: tuple[Bill, Seconds] | N
         ratio = runner_cost.total_s / cost.total_s
         more = f"{_factor(ratio)} times as long" if ratio >= 2 else f"{percent(ratio - 1)} more"
         next_best = "" if alike else f", and {runner.title} would take {more}"
-        return Answer(best.series, f"Use {best.title}{equal}: {took} in all{next_best}{turned}.", flip=flip)
+        return Answer(
+            best.series, f"Use {best.title}{equal}: {took}{scope or ' in all'}{next_best}{turned}.", flip=flip
+        )
     saved, low, high = _saved(cost, base[1])
     whole = base[1].total_s
     sentence = (
-        f"Use {best.title}{equal}: it saves {seconds(saved)} of {base[0].title}'s {seconds(whole)}, {percent(saved / whole)} "
-        f"({seconds(low)} to {seconds(high)} by the steps' quartiles){turned}."
+        f"Use {best.title}{equal}: it saves {seconds(saved)} of {base[0].title}'s {seconds(whole)}{scope}, "
+        f"{percent(saved / whole)} ({seconds(low)} to {seconds(high)} by the steps' quartiles){turned}."
     )
     return Answer(best.series, sentence, saved, low, high, flip)
 

@@ -130,15 +130,17 @@ def _problem(point: PointFacts, time: str) -> str | None:
 
 def _why_unknown(series: Sequence[SeriesFacts], sides: Sequence[Side], index: int) -> tuple[str, str] | None:
     """The cause, as other cells may share it, and the same with what is this cell's alone."""
-    for side in sides:
-        points = (point for one in series if one.name == side.series for point in one.at(index))
-        failure = next((point.failure for point in points if point.failure is not None), None)
+    for one in series:
+        failure = next((point.failure for point in one.at(index) if point.failure is not None), None)
         if failure is not None:
-            return f"{side.title} failed", f"{side.title} failed: {failure}"
-        if len(side.rounds_us) < ROUNDS_MIN:
-            because = f" ({side.why})" if side.why else ""
-            cause = f"fewer than {ROUNDS_MIN} rounds of {side.title} count"
-            return cause, f"only {len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title} count{because}"
+            return f"{one.title} failed", f"{one.title} failed: {failure}"
+    few = [side for side in sides if len(side.rounds_us) < ROUNDS_MIN]
+    if few:
+        whys = list(dict.fromkeys(side.why for side in few if side.why))
+        left = [f"{len(side.rounds_us)} of the {ROUNDS_MIN} rounds of {side.title}" for side in few]
+        because = f" ({'; '.join(whys)})" if whys else ""
+        cause = listed([why.partition(":")[0] for why in whys]) if whys else "rounds are missing"
+        return cause, f"only {listed(left)} count{because}"
     if len(sides) < 2:
         alone = "there is nothing to compare it with"
         return alone, alone

@@ -21,6 +21,7 @@ def cells(rows: Sequence[Cell], *, what: str) -> Table:
                 "winner": row.winner_title or {"alike": "no difference"}.get(row.verdict, row.verdict),
                 "margin": row.margin,
                 **{f"{side.series}_us": side.median_us for side in row.sides},
+                "rounds": " · ".join(f"{len(side.rounds_us)}" for side in row.sides),
                 "words": row.words,
                 "run": next((run for side in row.sides for run in side.run_ids), None),
             }
@@ -35,10 +36,11 @@ def cells(rows: Sequence[Cell], *, what: str) -> Table:
         "margin": number("Margin", format="percent", help=f"How much less {what} it takes than the next one."),
         **{
             f"{name}_us": number(
-                f"{side.title}, µs", format=TIME, help=f"{what}: median of the medians of {max(len(side.rounds_us), 1)} rounds."
+                f"{side.title}, µs", format=TIME, help=f"{what}: median of the medians of the rounds that count."
             )
             for name, side in sides.items()
         },
+        "rounds": text("Rounds", help="How many rounds of each backend count, in the order of the columns."),
         "words": text("In words", help=explain("noise"), width="large"),
     }  # fmt: skip
     return table, columns

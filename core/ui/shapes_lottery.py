@@ -58,7 +58,7 @@ def told(found: Shown) -> str | None:
         if kernel.configurations > 1:
             title, plain = backend_of(one.entry.head.workload).title, sentence(kernel)
             plain = plain[0].lower() + plain[1:]
-            return f"{title} does not always make the same kernel: at {one.at} {plain}"
+            return f"{title} does not always make the same kernel: in a run of its own at {one.at} {plain}"
     return None
 
 

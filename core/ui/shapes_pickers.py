@@ -235,7 +235,7 @@ def _traffic(layer: Layer) -> None:
     with_seq = len(_traffic_axes(layer)) != 1
     st.file_uploader(
         "Traffic as CSV", type=["csv", "txt", "tsv"], key=_key("csv"), max_upload_size=1, on_change=_take_csv,
-        help=f"Rows of batch, seq, count; a first line of words is passed over. {explain('traffic')}",
+        help=f"Rows of batch, seq, count; a first line of words names the columns, in any order. {explain('traffic')}",
     )  # fmt: skip
     told = st.session_state.get(_UPLOAD_TOLD)
     if told:

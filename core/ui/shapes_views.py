@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 import streamlit as st
 
-from core.analysis.breakeven import break_even
+from core.analysis.breakeven import UNKNOWN, break_even
 from core.analysis.findings import busy, findings, outlasting
 from core.analysis.padding import Padding, padding
 from core.analysis.premium import Premium, premium
@@ -68,7 +68,7 @@ def _findings(found: Shown) -> None:
         for index, sentence in enumerate(sentences[:_FINDINGS_SHOWN], 1):
             st.markdown(f"**{index}.** {words.plain(sentence)}")
         if len(sentences) > _FINDINGS_SHOWN:
-            with st.expander(f"{len(sentences) - _FINDINGS_SHOWN} more findings"):
+            with st.expander(counted(len(sentences) - _FINDINGS_SHOWN, "more finding")):
                 for index, sentence in enumerate(sentences[_FINDINGS_SHOWN:], _FINDINGS_SHOWN + 1):
                     st.markdown(f"**{index}.** {words.plain(sentence)}")
 
@@ -159,12 +159,16 @@ def _break_even(found: Shown) -> None:
         return
     for one in lists:
         st.markdown(f"**{words.plain(one.title)}** against {words.plain(one.against_title)}: {words.plain(one.words)}.")
-    n = n_words(point.step_us.n for one in found.series for point in one.points if point.step_us is not None)
-    how = f"median step, unprofiled, {n} a size; first calls n 1; shaded: the steps' quartiles, 25% to 75%"
-    figure = break_even_chart(lists, source=source(found, how), dark=chrome.is_dark())
-    rows = [row for one in lists for row in one.points]
-    table, columns = shapes_tables.pay_back(rows)
-    draw(found, figure, name="break-even", alt="Seconds against the number of calls", table=lambda: table, opens="")
+    table, columns = shapes_tables.pay_back([row for one in lists for row in one.points])
+    if all(one.verdict == UNKNOWN for one in lists):
+        st.info(
+            "There is no chart: of no backend enough calls can be held against Eager's. The table says why, size by size."
+        )
+    else:
+        n = n_words(point.step_us.n for one in found.series for point in one.points if point.step_us is not None)
+        how = f"median step, unprofiled, {n} a size; first calls n 1; shaded: the steps' quartiles, 25% to 75%"
+        figure = break_even_chart(lists, source=source(found, how), dark=chrome.is_dark())
+        draw(found, figure, name="break-even", alt="Seconds against the number of calls", table=lambda: table, opens="")
     show_table(table, columns, name="break-even", found=found)
 
 

@@ -214,7 +214,7 @@ def test_what_was_compiled_where_the_other_was_not_measured_is_lost_too():
 def test_a_list_that_is_ahead_here_and_behind_there_says_how_often():
     found = over_two(80.0, 210.0)
     assert (found.verdict, found.points[0].verdict, found.points[1].verdict) == ("pays", "pays", "never")
-    assert found.words.endswith("5.00 µs won a call; ahead at 1 of these calls, behind at 1")
+    assert found.words.endswith("5.00 µs won a call; of these calls ahead at 1, behind at 1")
 
 
 def repeated(second_us, *, base_us=100.0, **changes):
@@ -315,7 +315,9 @@ def test_where_the_cpu_sets_the_pace_it_is_said():
     waits = point("compile", 0, 8, call(compiled()), step=150.0, roles={"gate": 30.0, "activation": 20.0})
     works = point("compile", 1, 16, call(served=("0/0",)), step=152.0, roles={"gate": 130.0, "activation": 20.0})
     (found,) = break_even((base, of("compile", waits, works)), AXES)
-    assert found.words.startswith("on this host, whose CPU sets the pace at 1 of 2 calls: never pays back")
+    assert found.words.startswith(
+        "on the machine that measured this, whose CPU sets the pace at 1 of 2 calls: never pays back"
+    )
     (found,) = break_even((base, of("compile", works)), AXES)
     assert "pace" not in found.words
 

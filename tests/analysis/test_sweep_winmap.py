@@ -94,7 +94,7 @@ def test_a_step_that_waits_for_the_cpu_is_marked():
     found = map_findings(win_map(series, AXES, time=STEP_TIME), time="step time")
     assert found[1].endswith("(the CPU sets the pace there, not the GPU).")
     assert found[2] == (
-        "In 1 of 1 cell steps of some backend wait for the CPU: there they tell of this host as much as of the kernels."
+        "In 1 of 1 cell steps of some backend wait for the CPU: there they tell of the machine's CPU as much as of the kernels."
     )
     filled = [rounds(name, us, us, us, step_us=about(us + 2.0)) for name, us in (("compile", 35.0), ("liger", 44.0))]
     assert not cell(*filled, time=STEP_TIME).paced
